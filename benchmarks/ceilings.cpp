@@ -52,8 +52,7 @@ double sum_floats(const float* from, int64_t count) {
     s2 = hn::Add(s2, hn::Load(d, from + 2 * part + i));
     s3 = hn::Add(s3, hn::Load(d, from + 3 * part + i));
   }
-  return hn::GetLane(
-      hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }
 
 /// 12 independent chains hide the latency of the multiply-add.
@@ -85,8 +84,7 @@ double fma_chains(int64_t rounds) {
   const auto sum = hn::Add(
       hn::Add(hn::Add(c0, c1), hn::Add(c2, c3)),
       hn::Add(
-          hn::Add(hn::Add(c4, c5), hn::Add(c6, c7)),
-          hn::Add(hn::Add(c8, c9), hn::Add(c10, c11))));
+          hn::Add(hn::Add(c4, c5), hn::Add(c6, c7)), hn::Add(hn::Add(c8, c9), hn::Add(c10, c11))));
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
@@ -117,10 +115,10 @@ constexpr int64_t kRounds = 100000;
 Copy::Copy(int64_t bytes, const kernels::ParallelFor& threads)
     : half_((bytes / 2 + kPage - 1) / kPage * kPage),
       threads_(threads),
-      source_(static_cast<char*>(
-          ::operator new (static_cast<size_t>(half_), std::align_val_t{64}))),
-      target_(static_cast<char*>(
-          ::operator new (static_cast<size_t>(half_), std::align_val_t{64}))) {
+      source_(
+          static_cast<char*>(::operator new (static_cast<size_t>(half_), std::align_val_t{64}))),
+      target_(
+          static_cast<char*>(::operator new (static_cast<size_t>(half_), std::align_val_t{64}))) {
   std::fill_n(source_, half_, 1);
   std::fill_n(target_, half_, 0);
 }
@@ -146,13 +144,11 @@ void Copy::streaming() {
 
 double read_through(const void* from, int64_t bytes) {
   return HWY_DYNAMIC_DISPATCH(sum_floats)(
-      static_cast<const float*>(from),
-      bytes / static_cast<int64_t>(sizeof(float)));
+      static_cast<const float*>(from), bytes / static_cast<int64_t>(sizeof(float)));
 }
 
 double fma_burst_flops(int threads) {
-  return 2.0 * 12 * static_cast<double>(HWY_DYNAMIC_DISPATCH(float_lanes)()) *
-      kRounds * threads;
+  return 2.0 * 12 * static_cast<double>(HWY_DYNAMIC_DISPATCH(float_lanes)()) * kRounds * threads;
 }
 
 void fma_burst(int threads, const kernels::ParallelFor& parallel_for) {

@@ -63,8 +63,7 @@ class Stages {
         static_cast<double>(anonymous) / 1024,
         static_cast<double>(status_kb("RssFile")) / 1024,
         static_cast<double>(status_kb("VmHWM")) / 1024,
-        static_cast<double>(anonymous - first_) * 1024 /
-            static_cast<double>(pairs_));
+        static_cast<double>(anonymous - first_) * 1024 / static_cast<double>(pairs_));
     std::fflush(stdout);
     start_ = std::chrono::steady_clock::now();
   }
@@ -72,8 +71,7 @@ class Stages {
  private:
   int64_t pairs_;
   int64_t first_ = -1;
-  std::chrono::steady_clock::time_point start_ =
-      std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 /// Pairs of 1 to 31 ids, the target near the source in length.
@@ -103,9 +101,7 @@ void generate_apart(const fs::path& stem, int64_t pairs) {
       std::fprintf(stderr, "data_bench: %s\n", error.what());
       ::_exit(1);
     }
-    std::printf(
-        "writer's peak: %.1f MB\n",
-        static_cast<double>(status_kb("VmHWM")) / 1024);
+    std::printf("writer's peak: %.1f MB\n", static_cast<double>(status_kb("VmHWM")) / 1024);
     std::fflush(stdout);
     ::_exit(0);
   }
@@ -141,14 +137,10 @@ void run(const fs::path& folder, int64_t pairs) {
 
 int main(int count, char** arguments) {
   const int64_t pairs = count > 1 ? std::atoll(arguments[1]) : 10'000'000;
-  std::string folder =
-      std::filesystem::temp_directory_path() / "seqconv-data-bench-XXXXXX";
+  std::string folder = std::filesystem::temp_directory_path() / "seqconv-data-bench-XXXXXX";
   int code = 0;
   if (pairs < 1 || ::mkdtemp(folder.data()) == nullptr) {
-    std::fprintf(
-        stderr,
-        "usage: data_bench [PAIRS], with room in %s\n",
-        folder.c_str());
+    std::fprintf(stderr, "usage: data_bench [PAIRS], with room in %s\n", folder.c_str());
     return 2;
   }
   try {

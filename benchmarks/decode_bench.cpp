@@ -58,12 +58,7 @@ struct Threads {
 Threads parse_threads(const std::string& text) {
   Threads threads;
   char end = 0;
-  if (std::sscanf(
-          text.c_str(),
-          "%ldx%ld%c",
-          &threads.replicas,
-          &threads.within,
-          &end) != 2 ||
+  if (std::sscanf(text.c_str(), "%ldx%ld%c", &threads.replicas, &threads.within, &end) != 2 ||
       threads.replicas < 1 || threads.within < 1)
     fail_usage("threads must be REPLICASxTHREADS, such as 2x1, but got ", text);
   return threads;
@@ -76,13 +71,11 @@ std::string mixer_name(const Settings& settings, const std::string& size) {
 }
 
 ModelToRun sized(const Settings& settings, const std::string& size) {
-  ModelToRun model =
-      sized_model(size, parse_enum<BlockKind>(settings.block, "--block"));
+  ModelToRun model = sized_model(size, parse_enum<BlockKind>(settings.block, "--block"));
   if (settings.words > 0)
     model.vocabulary = {settings.words, settings.words};
   if (settings.language) {
-    model.options.encoder =
-        ModelOptions::defaults(Task::kLanguageModel).encoder;
+    model.options.encoder = ModelOptions::defaults(Task::kLanguageModel).encoder;
     model.options.norm = NormPlacement::kPre;
   }
   return model;
@@ -90,13 +83,9 @@ ModelToRun sized(const Settings& settings, const std::string& size) {
 
 /// That of a size, or of a configuration, which ends in ".toml".
 ModelToRun make_model(const Settings& settings, const std::string& size) {
-  const Task task =
-      settings.language ? Task::kLanguageModel : Task::kTranslation;
+  const Task task = settings.language ? Task::kLanguageModel : Task::kTranslation;
   ModelToRun model = size.ends_with(".toml")
-      ? configured_model(
-            size,
-            task,
-            settings.words > 0 ? settings.words : 32768)
+      ? configured_model(size, task, settings.words > 0 ? settings.words : 32768)
       : sized(settings, size);
   Json table = write_options(model.options);
   for (const std::string& assignment : settings.overrides)
@@ -141,11 +130,10 @@ void print_row(
     const std::vector<double>& rates,
     const std::vector<std::unique_ptr<DecodeRunner>>& ways,
     double first) {
-  const size_t best = static_cast<size_t>(
-      std::max_element(rates.begin(), rates.end()) - rates.begin());
-  std::cout << "| " << name << " | " << std::fixed << std::setprecision(0)
-            << rates[best] << " | " << ways[best]->name() << " | "
-            << std::setprecision(2) << first / rates[best] << " |\n"
+  const size_t best =
+      static_cast<size_t>(std::max_element(rates.begin(), rates.end()) - rates.begin());
+  std::cout << "| " << name << " | " << std::fixed << std::setprecision(0) << rates[best] << " | "
+            << ways[best]->name() << " | " << std::setprecision(2) << first / rates[best] << " |\n"
             << std::flush;
 }
 
@@ -169,8 +157,7 @@ void measure(const Settings& settings, const std::vector<Measured>& all) {
   for (const Measured& measured : all) {
     const std::vector<double> own(
         rates.begin() + static_cast<std::ptrdiff_t>(next),
-        rates.begin() +
-            static_cast<std::ptrdiff_t>(next + measured.ways.size()));
+        rates.begin() + static_cast<std::ptrdiff_t>(next + measured.ways.size()));
     next += measured.ways.size();
     if (first == 0)
       first = *std::max_element(own.begin(), own.end());
@@ -193,12 +180,9 @@ std::unique_ptr<BackendOpener> backend_called(const std::string& name) {
   if (name == kRuntime)
     return std::make_unique<RuntimeBackends>();
   if (!name.starts_with(kRuntime + ":"))
-    fail_usage(
-        "a backend must be libtorch, runtime or runtime:TYPE, but got ",
-        name);
-  return std::make_unique<RuntimeBackends>(parse_enum<ComputeType>(
-      name.substr(kRuntime.size() + 1),
-      "the type of a backend"));
+    fail_usage("a backend must be libtorch, runtime or runtime:TYPE, but got ", name);
+  return std::make_unique<RuntimeBackends>(
+      parse_enum<ComputeType>(name.substr(kRuntime.size() + 1), "the type of a backend"));
 }
 
 /// The backends, opened once a size.
@@ -207,9 +191,7 @@ class Opened {
   Opened(const Settings& settings, ModelToRun model)
       : settings_(settings), model_(std::move(model)) {
     model_.parameters = folder_.path() / "model.safetensors";
-    write_random_parameters(
-        model_,
-        settings.language ? Task::kLanguageModel : Task::kTranslation);
+    write_random_parameters(model_, settings.language ? Task::kLanguageModel : Task::kTranslation);
     for (const std::string& name : settings.backends) {
       const std::unique_ptr<BackendOpener> opener = backend_called(name);
       if (settings.language)
@@ -226,18 +208,13 @@ class Opened {
     for (size_t i = 0; i < language_.size(); ++i) {
       Measured& own = all.emplace_back();
       own.name = settings_.backends[i];
-      own.ways.push_back(generation_runner(
-          "1x1",
-          language_[i],
-          model_.vocabulary.target,
-          settings_.sampling));
+      own.ways.push_back(
+          generation_runner("1x1", language_[i], model_.vocabulary.target, settings_.sampling));
     }
     return all;
   }
 
-  std::vector<Measured> translation(
-      const std::string& model_name,
-      const DecodeCase& test) const {
+  std::vector<Measured> translation(const std::string& model_name, const DecodeCase& test) const {
     std::vector<Measured> all;
     for (size_t i = 0; i < translation_.size(); ++i) {
       Measured& own = all.emplace_back();
@@ -245,11 +222,7 @@ class Opened {
       for (const std::string& text : settings_.threads)
         if (const Threads threads = parse_threads(text); threads.within == 1)
           own.ways.push_back(backend_runner(
-              text,
-              translation_[i],
-              model_.vocabulary.target,
-              test,
-              threads.replicas));
+              text, translation_[i], model_.vocabulary.target, test, threads.replicas));
     }
     if (settings_.rival.empty())
       return all;
@@ -257,9 +230,7 @@ class Opened {
     rival.name = "rival " + settings_.rival_type;
     for (const std::string& text : settings_.threads)
       rival.ways.push_back(rival_runner(
-          settings_.rival,
-          describe(settings_, model_, test, parse_threads(text)),
-          text));
+          settings_.rival, describe(settings_, model_, test, parse_threads(text)), text));
     return all;
   }
 
@@ -280,11 +251,7 @@ void run_preset(Settings settings) {
     measure(
         settings,
         opened.translation(
-            row.name,
-            {preset.beam,
-             preset.batch,
-             settings.source_length,
-             settings.lengths[0]}));
+            row.name, {preset.beam, preset.batch, settings.source_length, settings.lengths[0]}));
     settings.rival.clear();
   }
 }
@@ -303,19 +270,11 @@ void run(const Settings& settings) {
     for (const int64_t length : settings.lengths)
       for (const int64_t beam : settings.beams)
         for (const int64_t batch : settings.batches) {
-          print_head(concat(
-              size,
-              ", beam ",
-              beam,
-              ", batch ",
-              batch,
-              ", length ",
-              length));
+          print_head(concat(size, ", beam ", beam, ", batch ", batch, ", length ", length));
           measure(
               settings,
               opened.translation(
-                  mixer_name(settings, size),
-                  {beam, batch, settings.source_length, length}));
+                  mixer_name(settings, size), {beam, batch, settings.source_length, length}));
         }
   }
 }
@@ -327,18 +286,10 @@ int main(int argc, char** argv) {
   CLI::App app("Decoding speed of models with random weights on the CPU");
   app.add_option("--preset", settings.preset, "Rows of a paper's table");
   app.add_option("--configs", settings.configs, "Folder of configurations");
-  app.add_option(
-      "--size",
-      settings.sizes,
-      "tiny, iwslt, base, big, or a configuration (TOML)");
-  app.add_option(
-      "--words",
-      settings.words,
-      "Words; 0: those of a size, or 32768");
+  app.add_option("--size", settings.sizes, "tiny, iwslt, base, big, or a configuration (TOML)");
+  app.add_option("--words", settings.words, "Words; 0: those of a size, or 32768");
   app.add_option("--block", settings.block, "What mixes along time");
-  app.add_option("--set", settings.overrides, "KEY=VALUE of [model]")
-      ->take_all()
-      ->expected(1);
+  app.add_option("--set", settings.overrides, "KEY=VALUE of [model]")->take_all()->expected(1);
   app.add_option("--backend", settings.backends, "runtime, libtorch");
   app.add_option("--rival", settings.rival, "Program that is compared");
   app.add_option("--rival-type", settings.rival_type, "Its type of numbers");

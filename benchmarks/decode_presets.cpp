@@ -11,9 +11,7 @@ constexpr int64_t kWords = 32768;
 
 DecodePreset ablation(const std::string& configs) {
   DecodePreset preset{
-      .title = "Wu et al. 2019, table 3: beam 4, batch 256",
-      .beam = 4,
-      .batch = 256};
+      .title = "Wu et al. 2019, table 3: beam 4, batch 256", .beam = 4, .batch = 256};
   for (const char* name :
        {"self_attention",
         "self_attention_window",
@@ -25,34 +23,26 @@ DecodePreset ablation(const std::string& configs) {
     preset.models.push_back(
         {name,
          configured_model(
-             concat(configs, "/ablation/", name, ".toml"),
-             Task::kTranslation,
-             kWords)});
+             concat(configs, "/ablation/", name, ".toml"), Task::kTranslation, kWords)});
   return preset;
 }
 
 DecodePreset small_decoders(const std::string& configs) {
-  DecodePreset preset{
-      .title = "Wu et al. 2019, table 7: beam 1, one sentence at a time"};
-  for (const auto& kernels :
-       {std::vector<int64_t>{31}, {3, 7, 15}, {3, 7, 15, 31, 31, 31}}) {
-    ModelToRun model = configured_model(
-        configs + "/ablation/dynamicconv.toml",
-        Task::kTranslation,
-        kWords);
+  DecodePreset preset{.title = "Wu et al. 2019, table 7: beam 1, one sentence at a time"};
+  for (const auto& kernels : {std::vector<int64_t>{31}, {3, 7, 15}, {3, 7, 15, 31, 31, 31}}) {
+    ModelToRun model =
+        configured_model(configs + "/ablation/dynamicconv.toml", Task::kTranslation, kWords);
     model.options.decoder.layers = std::ssize(kernels);
     model.options.decoder.kernel_sizes = kernels;
     model.options.validate("model", Task::kTranslation);
-    preset.models.push_back(
-        {concat("dynamicconv, ", kernels.size(), " decoder layers"), model});
+    preset.models.push_back({concat("dynamicconv, ", kernels.size(), " decoder layers"), model});
   }
   return preset;
 }
 
 }  // namespace
 
-ModelToRun
-configured_model(const std::string& file, Task task, int64_t vocabulary) {
+ModelToRun configured_model(const std::string& file, Task task, int64_t vocabulary) {
   ModelToRun model;
   model.options = ModelOptions::defaults(task);
   const Json table = load_toml(file);
@@ -63,16 +53,12 @@ configured_model(const std::string& file, Task task, int64_t vocabulary) {
   return model;
 }
 
-DecodePreset decode_preset(
-    const std::string& name,
-    const std::string& configs) {
+DecodePreset decode_preset(const std::string& name, const std::string& configs) {
   if (name == "wu-2019-table-3")
     return ablation(configs);
   if (name == "wu-2019-table-7")
     return small_decoders(configs);
-  fail_usage(
-      "a preset must be wu-2019-table-3 or wu-2019-table-7, but got ",
-      name);
+  fail_usage("a preset must be wu-2019-table-3 or wu-2019-table-7, but got ", name);
 }
 
 }  // namespace seqconv::bench

@@ -24,8 +24,7 @@ struct DecodePreset {
 
 /// The model that a TOML file describes, with includes; each side has
 /// `vocabulary` words.
-ModelToRun
-configured_model(const std::string& file, Task task, int64_t vocabulary);
+ModelToRun configured_model(const std::string& file, Task task, int64_t vocabulary);
 
 /// "wu-2019-table-3": seven rows of the ablation of Wu et al. 2019, beam 4,
 /// batch 256. "wu-2019-table-7": DynamicConv with 1, 3 and 6 decoder layers,

@@ -30,10 +30,7 @@ class BackendRunner : public DecodeRunner {
       int64_t vocabulary,
       const DecodeCase& test,
       int64_t replicas)
-      : name_(std::move(name)),
-        backend_(std::move(backend)),
-        test_(test),
-        replicas_(replicas) {
+      : name_(std::move(name)), backend_(std::move(backend)), test_(test), replicas_(replicas) {
     std::mt19937 random(1);
     for (int64_t i = 0; i < test.batch; ++i) {
       std::vector<int32_t>& source = sources_.emplace_back();
@@ -62,8 +59,7 @@ class BackendRunner : public DecodeRunner {
       others.emplace_back(work);
     work();
     others.clear();
-    return static_cast<double>(batches * test_.batch * test_.length) /
-        seconds_since(start);
+    return static_cast<double>(batches * test_.batch * test_.length) / seconds_since(start);
   }
 
  private:
@@ -112,26 +108,18 @@ class GenerationRunner : public DecodeRunner {
 
 class RivalRunner : public DecodeRunner {
  public:
-  RivalRunner(
-      const std::string& program,
-      const std::string& description,
-      std::string name)
+  RivalRunner(const std::string& program, const std::string& description, std::string name)
       : name_(std::move(name)), program_(program) {
     int to[2], from[2];
     // A rival that is started later must not keep this one's input open.
     SEQCONV_CHECK(
-        ::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(from, O_CLOEXEC) == 0,
-        "cannot make a pipe");
+        ::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(from, O_CLOEXEC) == 0, "cannot make a pipe");
     child_ = ::fork();
     SEQCONV_CHECK(child_ >= 0, "cannot start ", program);
     if (child_ == 0) {
       ::dup2(to[0], STDIN_FILENO);
       ::dup2(from[1], STDOUT_FILENO);
-      ::execlp(
-          program.c_str(),
-          program.c_str(),
-          description.c_str(),
-          static_cast<char*>(nullptr));
+      ::execlp(program.c_str(), program.c_str(), description.c_str(), static_cast<char*>(nullptr));
       ::_exit(127);
     }
     ::close(to[0]);
@@ -182,11 +170,7 @@ std::unique_ptr<DecodeRunner> backend_runner(
     const DecodeCase& test,
     int64_t replicas) {
   return std::make_unique<BackendRunner>(
-      std::move(name),
-      std::move(backend),
-      vocabulary,
-      test,
-      replicas);
+      std::move(name), std::move(backend), vocabulary, test, replicas);
 }
 
 std::unique_ptr<DecodeRunner> generation_runner(
@@ -195,16 +179,11 @@ std::unique_ptr<DecodeRunner> generation_runner(
     int64_t vocabulary,
     const SamplingOptions& sampling) {
   return std::make_unique<GenerationRunner>(
-      std::move(name),
-      std::move(backend),
-      vocabulary,
-      sampling);
+      std::move(name), std::move(backend), vocabulary, sampling);
 }
 
 std::unique_ptr<DecodeRunner> rival_runner(
-    const std::string& program,
-    const std::string& description,
-    std::string name) {
+    const std::string& program, const std::string& description, std::string name) {
   return std::make_unique<RivalRunner>(program, description, std::move(name));
 }
 

@@ -47,8 +47,6 @@ std::unique_ptr<DecodeRunner> generation_runner(
 /// case as JSON. For each line "SECONDS" on its standard input it decodes for
 /// about so long and writes a line with its tokens a second.
 std::unique_ptr<DecodeRunner> rival_runner(
-    const std::string& program,
-    const std::string& description,
-    std::string name);
+    const std::string& program, const std::string& description, std::string name);
 
 }  // namespace seqconv::bench

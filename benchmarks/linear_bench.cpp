@@ -43,10 +43,7 @@ const LinearShape kShapes[] = {
     {2048, 512, LinearEnd::kNone, "none"},
     {512, 10000, LinearEnd::kNone, "none"}};
 
-void serial(
-    int64_t count,
-    int64_t,
-    const std::function<void(int64_t, int64_t)>& body) {
+void serial(int64_t count, int64_t, const std::function<void(int64_t, int64_t)>& body) {
   body(0, count);
 }
 
@@ -54,11 +51,7 @@ void serial(
 /// with.
 class LinearCase {
  public:
-  LinearCase(
-      const LinearShape& shape,
-      int64_t rows,
-      int64_t bytes,
-      WeightType type)
+  LinearCase(const LinearShape& shape, int64_t rows, int64_t bytes, WeightType type)
       : shape_(shape),
         x_(at::randn({rows, shape.K})),
         bias_(at::randn({shape.weight_rows()})),
@@ -88,8 +81,7 @@ class LinearCase {
   void rival() { at::linear(x_, plain_[next()], bias_); }
   void read() {
     const at::Tensor& w = plain_[next()];
-    volatile double keep =
-        read_through(w.const_data_ptr<float>(), w.numel() * 4);
+    volatile double keep = read_through(w.const_data_ptr<float>(), w.numel() * 4);
     static_cast<void>(keep);
   }
 
@@ -123,8 +115,8 @@ void time_shape(
   const double flops = bytes / 2 * static_cast<double>(rows);
   const double peak = fma_burst_flops(1) / t[3], read = bytes / t[2];
   std::printf(
-      "M %4ld K %5ld N %6ld %-5s %9.1f us %6.1f GFLOP/s (%5.1f %% of %5.1f) "
-      "%6.2f GB/s (%5.1f %% of %5.1f)  at::linear %9.1f us: x %.2f\n",
+      "M %4ld K %5ld N %6ld %-5s %9.1f us %6.1f GFLOP/s (%5.1f %% of %5.1f) %6.2f GB/s (%5.1f %% "
+      "of %5.1f)  at::linear %9.1f us: x %.2f\n",
       rows,
       shape.K,
       shape.N,
@@ -145,12 +137,8 @@ void time_packing() {
   constexpr int64_t N = 12800, K = 4096;
   const at::Tensor weight = at::randn({N, K});
   const double seconds = median(
-      {seconds_of(
-           [&] { kernels::PackedLinear(weight.const_data_ptr<float>(), N, K); },
-           1),
-       seconds_of(
-           [&] { kernels::PackedLinear(weight.const_data_ptr<float>(), N, K); },
-           1)});
+      {seconds_of([&] { kernels::PackedLinear(weight.const_data_ptr<float>(), N, K); }, 1),
+       seconds_of([&] { kernels::PackedLinear(weight.const_data_ptr<float>(), N, K); }, 1)});
   std::printf("packing %.1f M weights: %.3f s\n", N * K / 1e6, seconds);
 }
 
@@ -160,8 +148,7 @@ int main(int argc, char** argv) {
   std::vector<int64_t> rows = {1, 5, 32, 160};
   int64_t megabytes = 64;
   TimingOptions timing;
-  CLI::App app{
-      "Products with packed weights against the machine and at::linear"};
+  CLI::App app{"Products with packed weights against the machine and at::linear"};
   app.add_option("--rows", rows, "M")->check(CLI::PositiveNumber);
   app.add_option("--megabytes", megabytes, "of weights that take turns");
   std::string type = "float32";
@@ -172,11 +159,6 @@ int main(int argc, char** argv) {
   time_packing();
   for (const LinearShape& shape : kShapes)
     for (const int64_t M : rows)
-      time_shape(
-          shape,
-          M,
-          megabytes,
-          parse_enum<WeightType>(type, "--type"),
-          timing);
+      time_shape(shape, M, megabytes, parse_enum<WeightType>(type, "--type"), timing);
   return 0;
 }

@@ -20,21 +20,17 @@ namespace {
 using seqconv::internal::Communicator;
 
 constexpr int64_t kBucket = 1 << 20;  // elements, as GradientSum::kBucket
-constexpr int64_t kSizes[] =
-    {1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 5 << 20, 16 << 20, 64 << 20};
+constexpr int64_t kSizes[] = {
+    1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 5 << 20, 16 << 20, 64 << 20};
 
 /// Median over the rounds, in ms, of the time until the last process is done.
-double median_time(
-    Communicator& processes,
-    int rounds,
-    const std::function<void()>& work) {
+double median_time(Communicator& processes, int rounds, const std::function<void()>& work) {
   std::vector<double> times;
   for (int round = -1; round < rounds; ++round) {  // the first warms up
     processes.barrier();
     const auto begin = std::chrono::steady_clock::now();
     work();
-    const std::chrono::duration<double, std::nano> own =
-        std::chrono::steady_clock::now() - begin;
+    const std::chrono::duration<double, std::nano> own = std::chrono::steady_clock::now() - begin;
     const int64_t last = processes.largest(static_cast<int64_t>(own.count()));
     if (round >= 0)
       times.push_back(static_cast<double>(last) / 1e6);
@@ -63,16 +59,11 @@ int main() {
     for (int64_t rank = 1; rank <= processes->size(); ++rank)
       ends.push_back(size / kUnit * rank / processes->size() * kUnit);
     const int rounds = size > (16 << 20) ? 5 : 21;
-    const double sum = median_time(*processes, rounds, [&] {
-      sum_in_buckets(*processes, values);
-    });
-    const double share = median_time(*processes, rounds, [&] {
-      processes->share(values, ends);
-    });
+    const double sum = median_time(*processes, rounds, [&] { sum_in_buckets(*processes, values); });
+    const double share = median_time(*processes, rounds, [&] { processes->share(values, ends); });
     if (processes->is_first())
       std::printf(
-          "{\"processes\": %lld, \"bytes\": %lld, \"sum_ms\": %.4f, "
-          "\"share_ms\": %.4f}\n",
+          "{\"processes\": %lld, \"bytes\": %lld, \"sum_ms\": %.4f, \"share_ms\": %.4f}\n",
           static_cast<long long>(processes->size()),
           static_cast<long long>(size) * 4,
           sum,

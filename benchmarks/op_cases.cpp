@@ -70,10 +70,7 @@ Execution execution(const OpShape& s) {
 }
 
 template <class S, class L>
-void set_conv_calls(
-    const OpShape& s,
-    const std::shared_ptr<Tensors>& t,
-    OpCase& out) {
+void set_conv_calls(const OpShape& s, const std::shared_ptr<Tensors>& t, OpCase& out) {
   const kernels::ConvShape shape{
       .batch = s.batch,
       .steps = s.steps,
@@ -81,10 +78,7 @@ void set_conv_calls(
       .heads = s.heads(),
       .kernel_size = s.kernel_size,
       .padding_left = s.kernel_size / 2};
-  const kernels::TapDrop drop{
-      .p = s.drop,
-      .seeded = s.drop > 0,
-      .seed = kDropSeed};
+  const kernels::TapDrop drop{.p = s.drop, .seeded = s.drop > 0, .seed = kDropSeed};
   const kernels::ConvForward<S, L> forward{
       .shape = shape,
       .drop = drop,
@@ -116,10 +110,7 @@ void set_conv_calls(
 }
 
 template <class S>
-void set_talk_calls(
-    const OpShape& s,
-    const std::shared_ptr<Tensors>& t,
-    OpCase& out) {
+void set_talk_calls(const OpShape& s, const std::shared_ptr<Tensors>& t, OpCase& out) {
   const kernels::TalkShape shape{
       .batch = s.batch,
       .steps = s.steps,
@@ -185,24 +176,19 @@ double distance(const at::Tensor& a, const at::Tensor& b) {
   return scale > 0 ? max / scale : max;
 }
 
-at::Tensor
-call(const OpShape& s, const std::vector<at::Tensor>& in, bool slow) {
+at::Tensor call(const OpShape& s, const std::vector<at::Tensor>& in, bool slow) {
   const int64_t K = s.kernel_size;
   ops::DropConnect drop{.p = s.drop};
   if (s.drop > 0)
     drop.seed = at::tensor(kDropSeed);
   switch (s.op) {
     case Op::kLightConv: {
-      const ops::LightConvFuncOptions options{
-          .padding_left = K / 2,
-          .drop = drop};
+      const ops::LightConvFuncOptions options{.padding_left = K / 2, .drop = drop};
       return slow ? ops::lightconv_reference(in[0], in[1], options)
                   : ops::lightconv(in[0], in[1], options);
     }
     case Op::kDynamicConv: {
-      const ops::DynamicConvFuncOptions options{
-          .padding_left = K / 2,
-          .drop = drop};
+      const ops::DynamicConvFuncOptions options{.padding_left = K / 2, .drop = drop};
       return slow ? ops::dynamicconv_reference(in[0], in[1], options)
                   : ops::dynamicconv(in[0], in[1], options);
     }
@@ -216,8 +202,8 @@ call(const OpShape& s, const std::vector<at::Tensor>& in, bool slow) {
 }
 
 /// Output and gradients, computed in `type`.
-std::vector<at::Tensor>
-results(const OpShape& s, const Tensors& t, bool slow, at::ScalarType type) {
+std::vector<at::Tensor> results(
+    const OpShape& s, const Tensors& t, bool slow, at::ScalarType type) {
   std::vector<at::Tensor> in = {t.x, t.logits};
   if (t.right.defined())
     in.push_back(t.right);

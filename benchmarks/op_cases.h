@@ -23,7 +23,7 @@ struct OpShape {
   int64_t channels = 512;
   int64_t head_channels = 64;
   int64_t kernel_size = 31;
-  double drop = 0;  ///< share of the convolutions' taps that is dropped
+  double drop = 0;                         ///< share of the convolutions' taps that is dropped
   kernels::Isa isa = kernels::best_isa();  ///< of what is timed
 
   int64_t heads() const { return channels / head_channels; }

@@ -73,26 +73,23 @@ Settings parse(int argc, char** argv) {
   CLI::App app{"Operators against the machine and against their rivals"};
   app.add_option("--tokens", s.tokens, "B * T");
   app.add_option("--channels", s.channels, "C");
-  app.add_option("--head-channels", s.head_channels, "R = C / H")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--head-channels", s.head_channels, "R = C / H")->check(CLI::PositiveNumber);
   app.add_option("--lengths", s.lengths, "T");
   app.add_option("--kernels", s.kernels, "K of the convolutions");
   app.add_option("--reaches", s.reaches, "furthest reach of talk to a side");
-  app.add_option("--ops", s.ops)
-      ->check(CLI::IsMember({"lightconv", "dynamicconv", "talk"}));
-  app.add_option("--types", s.types)
-      ->check(CLI::IsMember({"float32", "bfloat16"}));
+  app.add_option("--ops", s.ops)->check(CLI::IsMember({"lightconv", "dynamicconv", "talk"}));
+  app.add_option("--types", s.types)->check(CLI::IsMember({"float32", "bfloat16"}));
   app.add_option(
          "--drop",
          s.drop,
-         "share of the convolutions' taps that is dropped, as in training; "
-         "rows against rivals drop nothing")
+         "share of the convolutions' taps that is dropped, as in training; rows against rivals "
+         "drop nothing")
       ->check(CLI::Range(0.0, 0.99));
   app.add_option(
          "--isa",
          s.isa,
-         "instruction set of the kernels beside the floors; the comparison "
-         "with references is of the best one")
+         "instruction set of the kernels beside the floors; the comparison with references is of "
+         "the best one")
       ->transform(CLI::CheckedTransformer(runnable_isas()));
   app.add_option("--threads", s.threads)->check(CLI::PositiveNumber);
   app.add_option("--repeats", s.timing.repeats, "turns of a row in a round")
@@ -100,9 +97,7 @@ Settings parse(int argc, char** argv) {
   app.add_option("--rounds", s.rounds, "through all rows; medians of them")
       ->check(CLI::PositiveNumber);
   app.add_option(
-      "--min",
-      s.timing.min,
-      "seconds of warming up before a repeat, and about as many of it");
+      "--min", s.timing.min, "seconds of warming up before a repeat, and about as many of it");
   app.add_flag("--skip-floors", s.skip_floors);
   app.add_flag("--skip-rivals", s.skip_rivals);
   app.add_option("--json", s.json, "write every row here as well");
@@ -125,10 +120,7 @@ std::vector<OpShape> shapes(const Settings& s) {
   for (const int64_t C : s.channels)
     if (C < 1 || C % s.head_channels != 0)
       fail_usage(
-          "--channels must be multiples of --head-channels ",
-          s.head_channels,
-          ", but got ",
-          C);
+          "--channels must be multiples of --head-channels ", s.head_channels, ", but got ", C);
   std::vector<OpShape> all;
   for (const std::string& type : s.types)
     for (const std::string& op : s.ops)
@@ -137,8 +129,7 @@ std::vector<OpShape> shapes(const Settings& s) {
           for (const int64_t T : s.lengths)
             all.push_back(
                 {.op = parse_op(op),
-                 .storage =
-                     type == "float32" ? Storage::kFloat32 : Storage::kBFloat16,
+                 .storage = type == "float32" ? Storage::kFloat32 : Storage::kBFloat16,
                  .batch = std::max<int64_t>(1, s.tokens / T),
                  .steps = T,
                  .channels = C,
@@ -180,8 +171,8 @@ Json floor_row(
 
 void print_floor_row(const Json& row) {
   std::printf(
-      "%-11s %-8s %-8s C %4ld K %3ld T %5ld %9.3f ms %7.1f GB/s %7.1f GFLOP/s "
-      "(copy %5.1f, fma %6.1f) %5.1f %% of %s\n",
+      "%-11s %-8s %-8s C %4ld K %3ld T %5ld %9.3f ms %7.1f GB/s %7.1f GFLOP/s (copy %5.1f, fma "
+      "%6.1f) %5.1f %% of %s\n",
       row["op"].get<std::string>().c_str(),
       row["pass"].get<std::string>().c_str(),
       row["type"].get<std::string>().c_str(),
@@ -227,10 +218,7 @@ std::vector<double> time_against_floor(const OpCase& timed, const Settings& s) {
 /// Both passes of one shape beside the copies and the multiply-adds; `t` as
 /// from time_against_floor().
 void add_floor_rows(
-    const OpShape& shape,
-    const OpCase& timed,
-    const std::vector<double>& t,
-    Json& rows) {
+    const OpShape& shape, const OpCase& timed, const std::vector<double>& t, Json& rows) {
   for (const bool back : {false, true}) {
     const double plain = t[back ? 4 : 2], streaming = t[back ? 5 : 3];
     rows.push_back(floor_row(
@@ -260,19 +248,14 @@ void run_floors(const Settings& s, Json& rows) {
 }
 
 /// One of ours beside everything that does its job; seconds of each.
-std::vector<double> time_against_rivals(
-    const RivalGroup& group,
-    const Settings& s) {
+std::vector<double> time_against_rivals(const RivalGroup& group, const Settings& s) {
   std::vector<std::function<void()>> calls;
   for (const RivalCase& entry : group.entries)
     calls.push_back(entry.call);
   return median_seconds(calls, s.timing);
 }
 
-void add_rival_rows(
-    const RivalGroup& group,
-    const std::vector<double>& t,
-    Json& rows) {
+void add_rival_rows(const RivalGroup& group, const std::vector<double>& t, Json& rows) {
   for (size_t i = 0; i < t.size(); ++i) {
     rows.push_back(
         {{"op", group.name},

@@ -44,25 +44,19 @@ std::vector<int64_t> growing_kernels(int64_t layers) {
 void set_stack(StackOptions& stack, int64_t layers, BlockKind kind) {
   stack.layers = layers;
   stack.block = {kind};
-  stack.glu = kind == BlockKind::kLightConv ||
-      kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
+  stack.glu =
+      kind == BlockKind::kLightConv || kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
   if (kind == BlockKind::kTalk)
     stack.max_offsets = growing_kernels(layers);
-  else if (
-      kind != BlockKind::kSelfAttention && kind != BlockKind::kAverageAttention)
+  else if (kind != BlockKind::kSelfAttention && kind != BlockKind::kAverageAttention)
     stack.kernel_sizes = growing_kernels(layers);
 }
 
 /// Numbers in [-bound, bound] around `mean`, a function of seed and place.
-void produce_numbers(
-    const ParameterShape& parameter,
-    uint64_t seed,
-    const ByteSink& sink) {
+void produce_numbers(const ParameterShape& parameter, uint64_t seed, const ByteSink& sink) {
   const auto& shape = parameter.shape;
   const bool norm = parameter.name.find("norm.weight") != std::string::npos;
-  const float bound = shape.size() < 2
-      ? 0.0F
-      : std::sqrt(3.0F / static_cast<float>(shape.back()));
+  const float bound = shape.size() < 2 ? 0.0F : std::sqrt(3.0F / static_cast<float>(shape.back()));
   int64_t left = 1;
   for (const int64_t size : shape)
     left *= size;
@@ -72,8 +66,7 @@ void produce_numbers(
     numbers.resize(static_cast<size_t>(std::min<int64_t>(left, 65536)));
     for (float& number : numbers) {
       const uint64_t word = mix_words(seed, index++) >> 40;  // 24 bits
-      number = (norm ? 1.0F : 0.0F) +
-          bound * (static_cast<float>(word) * 0x1p-23F - 1.0F);
+      number = (norm ? 1.0F : 0.0F) + bound * (static_cast<float>(word) * 0x1p-23F - 1.0F);
     }
     sink(std::as_bytes(std::span(numbers)));
     left -= static_cast<int64_t>(numbers.size());
@@ -98,13 +91,10 @@ ModelToRun sized_model(const std::string& name, BlockKind kind) {
 void write_random_parameters(const ModelToRun& model, Task task) {
   std::map<std::string, TensorSource> tensors;
   uint64_t seed = 1;
-  for (const ParameterShape& parameter :
-       list_parameters(model.options, task, model.vocabulary)) {
+  for (const ParameterShape& parameter : list_parameters(model.options, task, model.vocabulary)) {
     const uint64_t own = mix_words(1, seed++);
     tensors[parameter.name] = {
-        ElementType::kF32,
-        parameter.shape,
-        [parameter, own](const ByteSink& sink) {
+        ElementType::kF32, parameter.shape, [parameter, own](const ByteSink& sink) {
           produce_numbers(parameter, own, sink);
         }};
   }
@@ -112,12 +102,8 @@ void write_random_parameters(const ModelToRun& model, Task task) {
 }
 
 TemporaryFolder::TemporaryFolder() {
-  std::string name =
-      (std::filesystem::temp_directory_path() / "decode_bench.XXXXXX").string();
-  SEQCONV_CHECK(
-      ::mkdtemp(name.data()) != nullptr,
-      "cannot make a temporary folder like ",
-      name);
+  std::string name = (std::filesystem::temp_directory_path() / "decode_bench.XXXXXX").string();
+  SEQCONV_CHECK(::mkdtemp(name.data()) != nullptr, "cannot make a temporary folder like ", name);
   path_ = name;
 }
 

@@ -19,11 +19,7 @@ constexpr int64_t C = 512, H = 8;
 using Function = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 
 /// A call of f on leaves: alone, or with its gradients.
-RivalCase rival(
-    std::string name,
-    bool both,
-    const Function& f,
-    std::vector<at::Tensor> in) {
+RivalCase rival(std::string name, bool both, const Function& f, std::vector<at::Tensor> in) {
   for (at::Tensor& tensor : in)
     tensor.requires_grad_(true);
   if (!both)
@@ -36,9 +32,7 @@ RivalCase rival(
     const at::NoGradGuard no_grad;
     grad = at::randn_like(f(in));
   }
-  return {std::move(name), [f, in, grad] {
-            torch::autograd::grad({f(in)}, in, {grad});
-          }};
+  return {std::move(name), [f, in, grad] { torch::autograd::grad({f(in)}, in, {grad}); }};
 }
 
 struct Sizes {
@@ -50,9 +44,7 @@ RivalCase attention(const Sizes& s, bool both) {
   return rival(
       "sdpa",
       both,
-      [](const auto& in) {
-        return at::scaled_dot_product_attention(in[0], in[1], in[2]);
-      },
+      [](const auto& in) { return at::scaled_dot_product_attention(in[0], in[1], in[2]); },
       {draw(), draw(), draw()});
 }
 
@@ -65,9 +57,7 @@ RivalGroup dynamic_group(const Sizes& s, bool both) {
       rival(
           "seqconv",
           both,
-          [](const auto& in) {
-            return ops::dynamicconv(in[0], in[1], {.padding_left = K / 2});
-          },
+          [](const auto& in) { return ops::dynamicconv(in[0], in[1], {.padding_left = K / 2}); },
           {x(), logits()}),
       rival(
           "dynamic-band",
@@ -89,43 +79,31 @@ RivalGroup light_group(const Sizes& s, int64_t K, bool both) {
       rival(
           "seqconv",
           both,
-          [K](const auto& in) {
-            return ops::lightconv(in[0], in[1], {.padding_left = K / 2});
-          },
+          [K](const auto& in) { return ops::lightconv(in[0], in[1], {.padding_left = K / 2}); },
           {at::randn({s.B, s.T, C}), at::randn({H, K})}),
       rival(
           "depthwise conv1d",
           both,
-          [K](const auto& in) {
-            return at::conv1d(in[0], in[1], {}, 1, K / 2, 1, C);
-          },
+          [K](const auto& in) { return at::conv1d(in[0], in[1], {}, 1, K / 2, 1, C); },
           {at::randn({s.B, C, s.T}), at::randn({C, 1, K})})};
   return group;
 }
 
 RivalGroup talk_group(const Sizes& s, int64_t K, bool both) {
-  const auto offsets = [&](int64_t a, int64_t b) {
-    return at::rand({a, b, H});
-  };
+  const auto offsets = [&](int64_t a, int64_t b) { return at::rand({a, b, H}); };
   RivalGroup group{"talk", both ? "both" : "forward", C, s.T, K, {}};
   group.entries = {
       rival(
           "seqconv",
           both,
           [K](const auto& in) {
-            return ops::talk(
-                in[0],
-                in[1],
-                in[2],
-                {.max_left = K, .max_right = K});
+            return ops::talk(in[0], in[1], in[2], {.max_left = K, .max_right = K});
           },
           {at::randn({s.B, s.T, C}), offsets(s.B, s.T), offsets(s.B, s.T)}),
       rival(
           "cumsum",
           both,
-          [K](const auto& in) {
-            return talk_cumsum(in[0], in[1], in[2], K, K);
-          },
+          [K](const auto& in) { return talk_cumsum(in[0], in[1], in[2], K, K); },
           {at::randn({s.T, s.B, C}), offsets(s.T, s.B), offsets(s.T, s.B)})};
   return group;
 }

@@ -18,8 +18,7 @@ inline double seconds_of(const std::function<void()>& f, int64_t count) {
   const auto start = std::chrono::steady_clock::now();
   for (int64_t i = 0; i < count; ++i)
     f();
-  const std::chrono::duration<double> passed =
-      std::chrono::steady_clock::now() - start;
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
   return passed.count() / static_cast<double>(count);
 }
 
@@ -63,8 +62,7 @@ inline double warm_seconds_of(const std::function<void()>& f, double min) {
 /// Median seconds of a call of each function. Their repeats alternate, so that
 /// what slows the machine down for a while slows down all of them.
 inline std::vector<double> median_seconds(
-    const std::vector<std::function<void()>>& functions,
-    const TimingOptions& options) {
+    const std::vector<std::function<void()>>& functions, const TimingOptions& options) {
   Samples samples;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
     auto& sample = samples.emplace_back();

@@ -65,8 +65,7 @@ ModelOptions tiny_model(const Settings& settings) {
 
 TrainConfig run_config(const Settings& settings) {
   TrainConfig config;
-  config.training.precision =
-      parse_enum<Precision>(settings.precision, "--precision");
+  config.training.precision = parse_enum<Precision>(settings.precision, "--precision");
   return config;
 }
 
@@ -111,9 +110,7 @@ class Step {
   /// Ends when the device has made the update.
   void run() {
     ++position_.update;
-    updates_->add_batch(
-        batch_,
-        {.seed = 1, .update = static_cast<uint64_t>(position_.update)});
+    updates_->add_batch(batch_, {.seed = 1, .update = static_cast<uint64_t>(position_.update)});
     updates_->end({.learning_rate = 1e-4});
     updates_->read();
   }
@@ -139,24 +136,16 @@ int main(int argc, char** argv) {
   Settings settings;
   CLI::App app("Training step of a tiny translation model");
   app.add_option("--block", settings.block, "What mixes along time");
-  app.add_flag(
-      "!--no-glu",
-      settings.glu,
-      "Project without a gated linear unit");
+  app.add_flag("!--no-glu", settings.glu, "Project without a gated linear unit");
   app.add_option("--tokens", settings.tokens, "Target tokens of a batch");
   app.add_option("--length", settings.length, "Tokens of a sentence");
   app.add_option("--threads", settings.threads, "Threads");
   app.add_option("--repeats", settings.repeats, "Timed steps");
   app.add_option("--dropout", settings.dropout, "All other dropouts");
   app.add_option(
-      "--attention-dropout",
-      settings.attention_dropout,
-      "Dropout of attention probabilities");
+      "--attention-dropout", settings.attention_dropout, "Dropout of attention probabilities");
   app.add_option("--device", settings.device, "cpu, cuda, cuda:N or auto");
-  app.add_option(
-      "--precision",
-      settings.precision,
-      "float32, bfloat16 or float16");
+  app.add_option("--precision", settings.precision, "float32, bfloat16 or float16");
   CLI11_PARSE(app, argc, argv);
   at::set_num_threads(settings.threads);
 
@@ -167,8 +156,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < settings.repeats; ++i) {
     const auto start = Clock::now();
     step.run();
-    times.push_back(
-        std::chrono::duration<double>(Clock::now() - start).count());
+    times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   }
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];

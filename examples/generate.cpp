@@ -32,9 +32,7 @@ int main(int argc, char** argv) {
   }
   try {
     const uint64_t seed = std::stoull(argv[3]);
-    return generate(
-        argv[1],
-        {.prompt = argv[2], .length = 80, .sampling = {.seed = seed}});
+    return generate(argv[1], {.prompt = argv[2], .length = 80, .sampling = {.seed = seed}});
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;

@@ -171,12 +171,8 @@ struct TranslationResult : Result {
 class SEQCONV_API Translator {
  public:
   /// ModelError, OptionError, OutOfMemory.
-  explicit Translator(
-      const std::string& model,
-      const RuntimeOptions& options = {});
-  explicit Translator(
-      const std::vector<std::string>& models,
-      const RuntimeOptions& options = {});
+  explicit Translator(const std::string& model, const RuntimeOptions& options = {});
+  explicit Translator(const std::vector<std::string>& models, const RuntimeOptions& options = {});
   /// Requests of translate_async that wait or are under way are cancelled.
   ~Translator();
   Translator(Translator&&) noexcept;
@@ -187,8 +183,7 @@ class SEQCONV_API Translator {
 
   /// A result a request, in their order. OutOfMemory.
   std::vector<TranslationResult> translate(
-      const std::vector<TranslationRequest>& requests,
-      const CancelToken& cancel = {}) const;
+      const std::vector<TranslationRequest>& requests, const CancelToken& cancel = {}) const;
 
   /// The same, each result given to on_result as soon as it is there: with the
   /// number of its request, by some thread, one at a time. Once it throws it is
@@ -202,8 +197,7 @@ class SEQCONV_API Translator {
   /// future gives a result and never throws; it may outlive the Translator.
   /// OutOfMemory; Error where no thread can be started.
   std::future<TranslationResult> translate_async(
-      TranslationRequest request,
-      CancelToken cancel = {}) const;
+      TranslationRequest request, CancelToken cancel = {}) const;
 
  private:
   class SEQCONV_HIDDEN Impl;
@@ -236,8 +230,7 @@ class SEQCONV_API Scorer {
 
   /// A result a request, in their order. OutOfMemory.
   std::vector<ScoreResult> score(
-      const std::vector<ScoreRequest>& requests,
-      const CancelToken& cancel = {}) const;
+      const std::vector<ScoreRequest>& requests, const CancelToken& cancel = {}) const;
 
  private:
   class SEQCONV_HIDDEN Impl;
@@ -251,8 +244,8 @@ struct GenerationRequest {
 };
 
 struct GenerationResult : Result {
-  std::string text;    ///< what follows the prompt; so far, where it is not ok
-  int64_t tokens = 0;  ///< generated
+  std::string text;            ///< what follows the prompt; so far, where it is not ok
+  int64_t tokens = 0;          ///< generated
   double log_probability = 0;  ///< natural, of these tokens
 };
 
@@ -260,9 +253,7 @@ struct GenerationResult : Result {
 class SEQCONV_API Generator {
  public:
   /// ModelError, OptionError, OutOfMemory.
-  explicit Generator(
-      const std::string& model,
-      const RuntimeOptions& options = {});
+  explicit Generator(const std::string& model, const RuntimeOptions& options = {});
   ~Generator();
   Generator(Generator&&) noexcept;
   Generator& operator=(Generator&&) noexcept;

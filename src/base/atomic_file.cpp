@@ -53,32 +53,24 @@ void remove_leftovers_of(const fs::path& target) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& path)
-    : path_(path), target_(behind_links(path)) {
+AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(behind_links(path)) {
   struct stat info {};
   const bool there = ::stat(path.c_str(), &info) == 0;
   if (!there && errno == ELOOP)
     fail_with_reason(errno);
   SEQCONV_CHECK(
-      !there || !S_ISDIR(info.st_mode),
-      "cannot write '",
-      path.string(),
-      "': it is a folder");
+      !there || !S_ISDIR(info.st_mode), "cannot write '", path.string(), "': it is a folder");
   // Renaming onto a device would replace it by an ordinary file, and a link of
   // /proc to a file that was deleted leads nowhere.
-  const bool replace =
-      !there || (S_ISREG(info.st_mode) && is_same_file(target_, info));
+  const bool replace = !there || (S_ISREG(info.st_mode) && is_same_file(target_, info));
   if (!replace)
     target_ = path;
-  temporary_ =
-      replace ? fs::path(concat(target_.string(), kMark, ::getpid())) : target_;
+  temporary_ = replace ? fs::path(concat(target_.string(), kMark, ::getpid())) : target_;
   if (replace && is_regular(temporary_))  // of an ended process of this number
     ::unlink(temporary_.c_str());
   under_way_.begin(replace ? temporary_.c_str() : "");
   fd_ = ::open(
-      temporary_.c_str(),
-      O_WRONLY | O_CLOEXEC | (replace ? O_CREAT | O_EXCL : O_TRUNC),
-      0644);
+      temporary_.c_str(), O_WRONLY | O_CLOEXEC | (replace ? O_CREAT | O_EXCL : O_TRUNC), 0644);
   if (fd_ < 0)
     fail_with_reason(errno);
   if (replace)
@@ -128,8 +120,8 @@ void AtomicFile::write_at(int64_t offset, const void* data, size_t size) {
 
 void AtomicFile::flush_pieces() {
   constexpr auto kPieceLength = static_cast<int64_t>(kPiece);
-  constexpr unsigned kHow = SYNC_FILE_RANGE_WAIT_BEFORE |
-      SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  constexpr unsigned kHow =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   for (int64_t at = 0; at < size_; at += kPieceLength) {
     if (::sync_file_range(fd_, at, kPieceLength, kHow) == 0) {
       under_way_.grew();
@@ -190,23 +182,17 @@ bool process_lives(int process) {
 }
 
 void remove_unfinished_files(
-    const fs::path& folder,
-    const std::function<bool(const UnfinishedFile&)>& unwanted) {
+    const fs::path& folder, const std::function<bool(const UnfinishedFile&)>& unwanted) {
   std::error_code error;
   std::vector<fs::path> found;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const auto file = unfinished_file(at->path());
     if (file && unwanted(*file) && is_regular(at->path()))
       found.push_back(at->path());
   }
   for (const fs::path& file : found)
     if (!fs::remove(file, error) && error)
-      log_warning(
-          "cannot remove the unfinished file '",
-          file.string(),
-          "': ",
-          error.message());
+      log_warning("cannot remove the unfinished file '", file.string(), "': ", error.message());
 }
 
 }  // namespace seqconv::internal

@@ -58,8 +58,7 @@ struct UnfinishedFile {
 };
 
 /// The parts of such a name, "NAME.tmp-PROCESS"; nothing for any other.
-std::optional<UnfinishedFile> unfinished_file(
-    const std::filesystem::path& path);
+std::optional<UnfinishedFile> unfinished_file(const std::filesystem::path& path);
 
 /// Tells whether a process of this number runs on this machine.
 bool process_lives(int process);

@@ -9,9 +9,7 @@
 namespace seqconv::internal {
 namespace {
 
-void check_same_tensors(
-    const SafetensorsReader& first,
-    const SafetensorsReader& other) {
+void check_same_tensors(const SafetensorsReader& first, const SafetensorsReader& other) {
   for (const auto& [name, view] : first.tensors()) {
     const TensorView& twin = other.at(name);
     SEQCONV_CHECK(
@@ -38,8 +36,7 @@ void check_same_tensors(
 
 /// A mean is not finite when an input is not, or does not fit into a float32.
 [[noreturn]] void fail_not_finite(
-    const std::string& name,
-    const std::deque<SafetensorsReader>& readers) {
+    const std::string& name, const std::deque<SafetensorsReader>& readers) {
   for (const SafetensorsReader& reader : readers) {
     const TensorView& view = reader.at(name);
     require_finite(
@@ -54,9 +51,7 @@ void check_same_tensors(
 }
 
 std::vector<float> mean_of_tensor(
-    const std::string& name,
-    const std::deque<SafetensorsReader>& readers,
-    double decay) {
+    const std::string& name, const std::deque<SafetensorsReader>& readers, double decay) {
   const int64_t count = readers.front().at(name).count();
   std::vector<double> sums(static_cast<size_t>(count), 0.0);
   double weights = 0;
@@ -71,9 +66,7 @@ std::vector<float> mean_of_tensor(
         concat(reader.path().string(), ": tensor '", name, "'"));
   }
   std::vector<float> mean = mean_of(sums, weights);
-  if (count_not_finite(
-          ElementType::kF32,
-          std::as_bytes(std::span<const float>(mean))) > 0)
+  if (count_not_finite(ElementType::kF32, std::as_bytes(std::span<const float>(mean))) > 0)
     fail_not_finite(name, readers);
   return mean;
 }
@@ -98,11 +91,8 @@ void average_safetensors(
   std::map<std::string, TensorSource> sources;
   for (const auto& [name, view] : readers.front().tensors())
     sources[name] = {
-        ElementType::kF32,
-        view.shape,
-        [&readers, key = name, decay](const ByteSink& sink) {
-          sink(std::as_bytes(
-              std::span<const float>(mean_of_tensor(key, readers, decay))));
+        ElementType::kF32, view.shape, [&readers, key = name, decay](const ByteSink& sink) {
+          sink(std::as_bytes(std::span<const float>(mean_of_tensor(key, readers, decay))));
         }};
   stream_safetensors(output, sources, metadata);
 }

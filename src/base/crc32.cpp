@@ -30,8 +30,7 @@ constexpr Table make_table(uint32_t polynomial) {
 constexpr Table kZip = make_table(0xEDB88320u);
 constexpr Table kCastagnoli = make_table(0x82F63B78u);
 
-uint32_t
-sum_of(const Table& table, std::span<const std::byte> bytes, uint32_t before) {
+uint32_t sum_of(const Table& table, std::span<const std::byte> bytes, uint32_t before) {
   uint32_t sum = ~before;
   while (bytes.size() >= kSlices) {  // eight bytes at a time
     uint64_t word = 0;

@@ -74,13 +74,9 @@ void add_elements(
     case ElementType::kF32:
       return add(sums, [&](size_t i) { return load<float>(bytes, i); });
     case ElementType::kF16:
-      return add(sums, [&](size_t i) {
-        return half_to_double(load<uint16_t>(bytes, i));
-      });
+      return add(sums, [&](size_t i) { return half_to_double(load<uint16_t>(bytes, i)); });
     case ElementType::kBF16:
-      return add(sums, [&](size_t i) {
-        return bfloat_to_double(load<uint16_t>(bytes, i));
-      });
+      return add(sums, [&](size_t i) { return bfloat_to_double(load<uint16_t>(bytes, i)); });
     case ElementType::kI64:
     case ElementType::kI32:
     case ElementType::kI8:
@@ -88,15 +84,10 @@ void add_elements(
       break;
   }
   fail(
-      where,
-      ": only floating-point tensors can be averaged, but this one is ",
-      element_name(type));
+      where, ": only floating-point tensors can be averaged, but this one is ", element_name(type));
 }
 
-void copy_floats(
-    ElementType type,
-    std::span<const std::byte> bytes,
-    std::span<float> out) {
+void copy_floats(ElementType type, std::span<const std::byte> bytes, std::span<float> out) {
   if (type == ElementType::kF32) {
     std::memcpy(out.data(), bytes.data(), bytes.size());
     return;
@@ -108,9 +99,7 @@ void copy_floats(
   });
 }
 
-std::vector<float> to_floats(
-    ElementType type,
-    std::span<const std::byte> bytes) {
+std::vector<float> to_floats(ElementType type, std::span<const std::byte> bytes) {
   std::vector<float> values(bytes.size() / element_size(type));
   copy_floats(type, bytes, values);
   return values;

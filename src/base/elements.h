@@ -21,13 +21,8 @@ void add_elements(
 
 /// The elements as float32, to which numbers of another type are rounded; the
 /// same Error. `out` has as many places as there are.
-void copy_floats(
-    ElementType type,
-    std::span<const std::byte> bytes,
-    std::span<float> out);
-std::vector<float> to_floats(
-    ElementType type,
-    std::span<const std::byte> bytes);
+void copy_floats(ElementType type, std::span<const std::byte> bytes, std::span<float> out);
+std::vector<float> to_floats(ElementType type, std::span<const std::byte> bytes);
 
 /// The mean of tensors out of their sum and the sum of their weights, as
 /// float32.

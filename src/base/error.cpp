@@ -33,14 +33,11 @@ std::string shorten(std::string_view text) {
   return concat(text.substr(0, end), "...");
 }
 
-std::string nearest_word(
-    std::string_view word,
-    const std::vector<std::string>& candidates) {
+std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   // A word of which nothing is left is no misspelling.
   const size_t size = word.size();
-  const size_t most =
-      std::max(std::min<size_t>(2, size - (size > 0)), size / 2);
+  const size_t most = std::max(std::min<size_t>(2, size - (size > 0)), size / 2);
   size_t best_distance = most + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > size + most || candidate.size() + most < size)

@@ -31,8 +31,7 @@ class SEQCONV_VISIBLE UsageError : public Error {
 /// A signal asked to stop (base/signals.h): exit code 128 + signal.
 class SEQCONV_VISIBLE Interrupted : public Error {
  public:
-  Interrupted(int signal, const std::string& message)
-      : Error(message), signal_(signal) {}
+  Interrupted(int signal, const std::string& message) : Error(message), signal_(signal) {}
   int signal() const { return signal_; }
   int exit_code() const override { return 128 + signal_; }
 
@@ -79,9 +78,7 @@ std::string shorten(std::string_view text);
 
 /// The candidate nearest to `word` by edit distance, or "" when none is near
 /// enough to be a likely misspelling.
-std::string nearest_word(
-    std::string_view word,
-    const std::vector<std::string>& candidates);
+std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace seqconv::internal
 

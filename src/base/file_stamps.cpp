@@ -6,8 +6,7 @@ namespace seqconv::internal {
 namespace fs = std::filesystem;
 
 bool FileStamps::Stamp::is_same_file(const Stamp& other) const {
-  return there && other.there && device == other.device &&
-      number == other.number;
+  return there && other.there && device == other.device && number == other.number;
 }
 
 FileStamps::Stamp FileStamps::stamp_of(const fs::path& file) {
@@ -19,8 +18,7 @@ FileStamps::Stamp FileStamps::stamp_of(const fs::path& file) {
       .device = static_cast<uint64_t>(info.st_dev),
       .number = static_cast<uint64_t>(info.st_ino),
       .size = int64_t{info.st_size},
-      .written =
-          int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
+      .written = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
 void FileStamps::add(const fs::path& file) {
@@ -36,8 +34,7 @@ std::optional<fs::path> FileStamps::changed() const {
 
 std::optional<fs::path> FileStamps::written() const {
   for (const auto& [file, stamp] : files_)
-    if (const Stamp now = stamp_of(file);
-        now.is_same_file(stamp) && now != stamp)
+    if (const Stamp now = stamp_of(file); now.is_same_file(stamp) && now != stamp)
       return file;
   return std::nullopt;
 }

@@ -39,12 +39,7 @@ class Descriptor {
 
 size_t size_of(const fs::path& path, const Descriptor& fd) {
   struct stat info {};
-  SEQCONV_CHECK(
-      ::fstat(fd.get(), &info) == 0,
-      "cannot read '",
-      path.string(),
-      "': ",
-      reason());
+  SEQCONV_CHECK(::fstat(fd.get(), &info) == 0, "cannot read '", path.string(), "': ", reason());
   return static_cast<size_t>(info.st_size);
 }
 

@@ -17,9 +17,7 @@ std::string read_file(const RootedPath& path);
 /// Writes to a temporary file beside `path`, flushes it to disk and renames it:
 /// after a crash or a full disk the old content is still there. Error names the
 /// file and the system's reason; the temporary file is removed.
-void write_file_atomically(
-    const std::filesystem::path& path,
-    std::string_view content);
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 /// Creates a folder with its parents; Error when that fails or when the path
 /// is there and not a folder.

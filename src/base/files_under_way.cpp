@@ -75,8 +75,7 @@ void FileUnderWay::end() {
 }
 
 std::chrono::nanoseconds time_without_growth() {
-  return std::chrono::nanoseconds(
-      g_files > 0 ? steady_now() - g_growth : int64_t{0});
+  return std::chrono::nanoseconds(g_files > 0 ? steady_now() - g_growth : int64_t{0});
 }
 
 void remove_files_under_way() {

@@ -51,13 +51,8 @@ std::string holder(int fd) {
 }  // namespace
 
 FolderLock::FolderLock(
-    const std::filesystem::path& folder,
-    const std::filesystem::path& file,
-    const std::string& work)
-    : fd_(::open(
-          file.c_str(),
-          O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-          0644)) {
+    const std::filesystem::path& folder, const std::filesystem::path& file, const std::string& work)
+    : fd_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
   if (fd_ < 0) {
     const std::string why = std::strerror(errno);
     fail("cannot write '", file.string(), "': ", why);
@@ -104,8 +99,7 @@ FolderLock::~FolderLock() {
 void FolderLock::sign() {
   const std::string text = std::to_string(::getpid()) + "\n";
   const bool signed_whole = ::ftruncate(fd_, 0) == 0 &&
-      ::pwrite(fd_, text.data(), text.size(), 0) ==
-          static_cast<ssize_t>(text.size());
+      ::pwrite(fd_, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
   if (!signed_whole)  // the lock is what counts
     log_warning("cannot write the number of the process into its lock file");
 }

@@ -29,11 +29,7 @@ class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
     // The library takes one for the end, and says nothing of what follows.
     const size_t nul = text.find('\0');
     SEQCONV_CHECK(
-        nul == std::string_view::npos,
-        where,
-        ": not valid JSON: byte ",
-        nul + 1,
-        " is NUL");
+        nul == std::string_view::npos, where, ": not valid JSON: byte ", nul + 1, " is NUL");
     JsonGuard guard(max_depth, where, repeated);
     nlohmann::json::sax_parse(text.begin(), text.end(), &guard);
   }
@@ -59,9 +55,7 @@ class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool parse_error(
-      std::size_t,
-      const std::string&,
-      const nlohmann::json::exception& error) override {
+      std::size_t, const std::string&, const nlohmann::json::exception& error) override {
     // The library puts its own name in brackets in front, and quotes all of
     // the last string, however long it is.
     const std::string_view what = error.what();

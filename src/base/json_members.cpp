@@ -58,11 +58,9 @@ std::string with_small_numbers(std::string_view text) {
     if (c == '"') {
       at = string_end(text, at);
     } else if (c == '-' || (c >= '0' && c <= '9')) {
-      const size_t end =
-          std::min(text.find_first_not_of("0123456789+-.eE", at), text.size());
+      const size_t end = std::min(text.find_first_not_of("0123456789+-.eE", at), text.size());
       const std::string number(text.substr(at, end - at));
-      if (is_json_number(number) &&
-          !std::isfinite(std::strtod(number.c_str(), nullptr))) {
+      if (is_json_number(number) && !std::isfinite(std::strtod(number.c_str(), nullptr))) {
         out.replace(at, end - at, end - at, ' ');
         out[end - 1] = '0';
       }
@@ -124,16 +122,11 @@ class MemberReader {
 }  // namespace
 
 std::optional<std::vector<JsonMember>> json_members(
-    std::string_view text,
-    const std::string& where) {
+    std::string_view text, const std::string& where) {
   // Where files were joined there may be one in front of any line.
   while (text.starts_with(kByteOrderMark))
     text.remove_prefix(kByteOrderMark.size());
-  JsonGuard::check(
-      with_small_numbers(text),
-      kMaxJsonDepth,
-      where,
-      RepeatedKeys::kAccept);
+  JsonGuard::check(with_small_numbers(text), kMaxJsonDepth, where, RepeatedKeys::kAccept);
   const size_t first = text.find_first_not_of(" \t\n\r");
   if (text[first] != '{')
     return std::nullopt;

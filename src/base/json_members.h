@@ -20,7 +20,6 @@ struct JsonMember {
 /// type. Error behind `where` for what is not valid JSON or nested deeper than
 /// 32 levels.
 std::optional<std::vector<JsonMember>> json_members(
-    std::string_view text,
-    const std::string& where);
+    std::string_view text, const std::string& where);
 
 }  // namespace seqconv::internal

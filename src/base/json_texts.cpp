@@ -13,9 +13,7 @@ const Json* entry_of(const Json& list, std::string_view number) {
   size_t index = 0;
   const char* const end = number.data() + number.size();
   const auto read = std::from_chars(number.data(), end, index);
-  return read.ec == std::errc() && read.ptr == end && index < list.size()
-      ? &list[index]
-      : nullptr;
+  return read.ec == std::errc() && read.ptr == end && index < list.size() ? &list[index] : nullptr;
 }
 
 /// What a key with dots names; null where there is nothing.
@@ -36,8 +34,8 @@ const Json* find_inside(const Json& value, const std::string& key) {
   return find_inside(*inner, key.substr(dot + 1));
 }
 
-std::vector<std::string>
-texts_of(const Json& value, const std::string& key, const std::string& where) {
+std::vector<std::string> texts_of(
+    const Json& value, const std::string& key, const std::string& where) {
   if (value.is_string())
     return {value.get<std::string>()};
   std::vector<std::string> texts;
@@ -62,18 +60,14 @@ std::string json_line(const Json& value) {
 }
 
 std::vector<std::string> json_texts(
-    const Json& object,
-    const std::string& key,
-    const std::string& where) {
+    const Json& object, const std::string& key, const std::string& where) {
   const Json* const value = find_inside(object, key);
   SEQCONV_CHECK(value != nullptr, where, ": there is no \"", key, "\"");
   return texts_of(*value, key, where);
 }
 
 std::vector<std::string> json_optional_texts(
-    const Json& object,
-    const std::string& key,
-    const std::string& where) {
+    const Json& object, const std::string& key, const std::string& where) {
   const Json* const value = find_inside(object, key);
   if (value == nullptr || !(value->is_null() || value->is_array()))
     return json_texts(object, key, where);
@@ -81,25 +75,19 @@ std::vector<std::string> json_optional_texts(
   for (const Json& text : *value)
     if (!text.is_null())
       texts.push_back(text);
-  return texts.empty() && (value->is_null() || !value->empty())
-      ? std::vector<std::string>()
-      : texts_of(texts, key, where);
+  return texts.empty() && (value->is_null() || !value->empty()) ? std::vector<std::string>()
+                                                                : texts_of(texts, key, where);
 }
 
 Json json_line_object(std::string_view line, const std::string& where) {
   Json object = parse_json(line, where);
   SEQCONV_CHECK(
-      object.is_object(),
-      where,
-      ": a line must be a JSON object, but got ",
-      shorten(line));
+      object.is_object(), where, ": a line must be a JSON object, but got ", shorten(line));
   return object;
 }
 
 std::vector<std::string> json_line_texts(
-    std::string_view line,
-    const std::string& key,
-    const std::string& where) {
+    std::string_view line, const std::string& key, const std::string& where) {
   return json_texts(json_line_object(line, where), key, where);
 }
 

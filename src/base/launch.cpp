@@ -50,34 +50,16 @@ constexpr Starter kStarters[] = {
      "MVP_COMM_WORLD_RANK",
      "MVP_COMM_WORLD_LOCAL_SIZE",
      "MVP_COMM_WORLD_LOCAL_RANK"},
-    {"PALS",
-     "PMI_SIZE",
-     "PMI_RANK",
-     "PMI_LOCAL_SIZE",
-     "PMI_LOCAL_RANK",
-     {"PALS_RANKID"}},
-    {"Flux",
-     "FLUX_JOB_SIZE",
-     "FLUX_TASK_RANK",
-     nullptr,
-     "FLUX_TASK_LOCAL_ID",
-     {"FLUX_TASK_RANK"}},
+    {"PALS", "PMI_SIZE", "PMI_RANK", "PMI_LOCAL_SIZE", "PMI_LOCAL_RANK", {"PALS_RANKID"}},
+    {"Flux", "FLUX_JOB_SIZE", "FLUX_TASK_RANK", nullptr, "FLUX_TASK_LOCAL_ID", {"FLUX_TASK_RANK"}},
     {"jsrun",
      "JSM_NAMESPACE_SIZE",
      "JSM_NAMESPACE_RANK",
      "JSM_NAMESPACE_LOCAL_SIZE",
      "JSM_NAMESPACE_LOCAL_RANK"},
-    {"MPICH's mpirun",
-     "PMI_SIZE",
-     "PMI_RANK",
-     "MPI_LOCALNRANKS",
-     "MPI_LOCALRANKID"},
+    {"MPICH's mpirun", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"},
     // SLURM_NTASKS is there in batch scripts too, which are one process.
-    {"srun",
-     "SLURM_STEP_NUM_TASKS",
-     "SLURM_PROCID",
-     "SLURM_STEP_TASKS_PER_NODE",
-     "SLURM_LOCALID"},
+    {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_LOCALID"},
     // Kubernetes' starter, for one. Behind srun, whose scripts may set these
     // too.
     {"a launcher of PyTorch's",
@@ -135,16 +117,14 @@ int64_t size_of(const Starter& starter, const Variables& variable) {
         starter.size,
         ", by which ",
         starter.name,
-        " says how many processes it started, must be a whole number of at "
-        "least 1, but is '",
+        " says how many processes it started, must be a whole number of at least 1, but is '",
         variable(starter.size),
         "'");
   return *size;
 }
 
 /// The number of this process among `size`, 0 where its variable is missing.
-int64_t
-rank_of(const Starter& starter, const Variables& variable, int64_t size) {
+int64_t rank_of(const Starter& starter, const Variables& variable, int64_t size) {
   if (!is_set(variable, starter.rank))
     return 0;
   const auto rank = number(variable, starter.rank);
@@ -159,8 +139,7 @@ rank_of(const Starter& starter, const Variables& variable, int64_t size) {
                        " processes, must be a whole ",
                        "number from 0 to ",
                        size - 1)
-                 : " numbers its processes, must be a whole number of at least "
-                   "0",
+                 : " numbers its processes, must be a whole number of at least 0",
         ", but is '",
         variable(starter.rank),
         "'");
@@ -182,13 +161,7 @@ std::string started_text(const Launch& launch) {
         " has started this process (",
         launch.variable,
         ") and does not say how many there are");
-  return concat(
-      launch.starter,
-      " has started ",
-      launch.size,
-      " processes (",
-      launch.variable,
-      ")");
+  return concat(launch.starter, " has started ", launch.size, " processes (", launch.variable, ")");
 }
 
 Launch find_launch(const Variables& variable) {

@@ -32,8 +32,6 @@ Launch find_launch(const std::function<const char*(const char*)>& variable);
 /// one waits `time`, and a little more by its rank, so that its starter may end
 /// it meanwhile. False when that asked it to stop, with a signal that is
 /// caught: then there is nothing more to say.
-bool give_way(
-    int64_t rank,
-    std::chrono::milliseconds time = std::chrono::seconds(2));
+bool give_way(int64_t rank, std::chrono::milliseconds time = std::chrono::seconds(2));
 
 }  // namespace seqconv::internal

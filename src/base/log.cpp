@@ -40,8 +40,7 @@ void log_line(LogLevel level, const std::string& line) {
   const std::string text = prefix(level) + one_line(line) + "\n";
   size_t written = 0;
   while (written < text.size()) {
-    const ssize_t n =
-        ::write(STDERR_FILENO, text.data() + written, text.size() - written);
+    const ssize_t n = ::write(STDERR_FILENO, text.data() + written, text.size() - written);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)

@@ -19,8 +19,7 @@ class MadeOnce {
     if (known)
       return *known;
     auto own = std::make_unique<const T>(make());
-    return made_.compare_exchange_strong(known, own.get()) ? *own.release()
-                                                           : *known;
+    return made_.compare_exchange_strong(known, own.get()) ? *own.release() : *known;
   }
 
  private:

@@ -52,14 +52,13 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (const Mapping* mapping = mapping_at(address)) {
     tell("error: '");
     tell(mapping->name.data());
-    tell("' was cut short, or its disk failed, while it was in use: files of "
-         "a model are to be replaced by others, never written into\n");
+    tell("' was cut short, or its disk failed, while it was in use: files of a model are to be "
+         "replaced by others, never written into\n");
     ::_exit(1);
   }
   if ((g_before_faults.sa_flags & SA_SIGINFO) != 0)
     return g_before_faults.sa_sigaction(signal, info, context);
-  if (g_before_faults.sa_handler != SIG_DFL &&
-      g_before_faults.sa_handler != SIG_IGN)
+  if (g_before_faults.sa_handler != SIG_DFL && g_before_faults.sa_handler != SIG_IGN)
     return g_before_faults.sa_handler(signal);
   std::signal(signal, SIG_DFL);  // what has failed is tried again, and ends it
   if (info->si_code <= 0)        // sent by a process: nothing has failed
@@ -79,10 +78,7 @@ void report_mapping_faults() {
   ::sigaction(SIGBUS, &action, &g_before_faults);
 }
 
-void note_mapping(
-    const void* data,
-    size_t size,
-    const std::filesystem::path& file) {
+void note_mapping(const void* data, size_t size, const std::filesystem::path& file) {
   for (Mapping& mapping : g_mappings) {
     uintptr_t unused = 0;
     if (!mapping.begin.compare_exchange_strong(unused, kTaken))

@@ -14,10 +14,7 @@ void report_mapping_faults();
 
 /// Notes where a file is mapped, for the message; `forget_mapping` before it is
 /// not any more. There is room for a few hundred; further ones have no names.
-void note_mapping(
-    const void* data,
-    size_t size,
-    const std::filesystem::path& file);
+void note_mapping(const void* data, size_t size, const std::filesystem::path& file);
 void forget_mapping(const void* data);
 
 }  // namespace seqconv::internal

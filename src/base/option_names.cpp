@@ -11,10 +11,8 @@ std::string OptionNames::operator()(std::string_view key) const {
   return path_.empty() ? std::string(key) : concat(path_, ".", key);
 }
 
-std::string OptionNames::setting(std::string_view key, std::string_view value)
-    const {
-  return are_flags() ? concat((*this)(key), " ", value)
-                     : concat((*this)(key), " = '", value, "'");
+std::string OptionNames::setting(std::string_view key, std::string_view value) const {
+  return are_flags() ? concat((*this)(key), " ", value) : concat((*this)(key), " = '", value, "'");
 }
 
 std::string OptionNames::off(std::string_view key) const {

@@ -16,8 +16,7 @@ class OptionNames {
   OptionNames(std::string path) : path_(std::move(path)) {}
   OptionNames(const char* path) : path_(path) {}
   /// `flags`: the flag of each key.
-  explicit OptionNames(std::map<std::string, std::string> flags)
-      : flags_(std::move(flags)) {}
+  explicit OptionNames(std::map<std::string, std::string> flags) : flags_(std::move(flags)) {}
 
   /// "search.beam" or "--beam".
   std::string operator()(std::string_view key) const;

@@ -26,8 +26,7 @@ namespace seqconv::internal {
 namespace detail {
 namespace {
 
-[[noreturn]] void
-wrong_type(const std::string& where, const char* wanted, const Json& j) {
+[[noreturn]] void wrong_type(const std::string& where, const char* wanted, const Json& j) {
   fail_usage(where, " must be ", wanted, ", but got ", show_json(j));
 }
 
@@ -37,9 +36,8 @@ bool deeper_than(const Json& j, int levels) {
     return false;
   if (levels == 0)
     return true;
-  return std::any_of(j.begin(), j.end(), [levels](const Json& item) {
-    return deeper_than(item, levels - 1);
-  });
+  return std::any_of(
+      j.begin(), j.end(), [levels](const Json& item) { return deeper_than(item, levels - 1); });
 }
 
 }  // namespace
@@ -61,8 +59,7 @@ void read_value(const Json& j, const std::string& where, bool& out) {
 void read_value(const Json& j, const std::string& where, int64_t& out) {
   if (!j.is_number_integer())
     wrong_type(where, "a whole number", j);
-  if (j.is_number_unsigned() &&
-      j.get<uint64_t>() > std::numeric_limits<int64_t>::max())
+  if (j.is_number_unsigned() && j.get<uint64_t>() > std::numeric_limits<int64_t>::max())
     wrong_type(where, "a whole number below 2^63", j);
   out = j.get<int64_t>();
 }
@@ -82,17 +79,14 @@ void read_value(const Json& j, const std::string& where, std::string& out) {
 }
 
 void reject_unknown_keys(
-    const Json& table,
-    const std::string& path,
-    const std::vector<std::string>& known) {
+    const Json& table, const std::string& path, const std::vector<std::string>& known) {
   for (const auto& [key, value] : table.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end())
       continue;
     const std::string nearest = nearest_word(key, known);
     std::string advice;
     if (!nearest.empty()) {
-      advice =
-          concat("; did you mean '", join_key(path, nearest.c_str()), "'?");
+      advice = concat("; did you mean '", join_key(path, nearest.c_str()), "'?");
     } else {
       advice = "; valid keys:";
       for (const std::string& k : known)
@@ -119,19 +113,12 @@ void reject_deep_keys(const std::string& text, const std::string& where) {
   int line = 1, dots = 0;
   bool comment = false;
   for (const char c : text) {
-    const bool in_key = std::isalnum(static_cast<unsigned char>(c)) ||
-        c == '_' || c == '-' || c == '"' || c == '\'' || c == ' ' ||
-        c == '\t' || c == '.';
+    const bool in_key = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' ||
+        c == '"' || c == '\'' || c == ' ' || c == '\t' || c == '.';
     comment = c != '\n' && (comment || c == '#');
     dots = in_key ? dots + (c == '.' && !comment) : 0;
     if (dots >= kMaxKeyParts)
-      fail_usage(
-          where,
-          ":",
-          line,
-          ": a key may have at most ",
-          kMaxKeyParts,
-          " parts");
+      fail_usage(where, ":", line, ": a key may have at most ", kMaxKeyParts, " parts");
     line += c == '\n';
   }
 }
@@ -184,9 +171,7 @@ class TomlLoader {
  public:
   explicit TomlLoader(std::filesystem::path named) : named_(std::move(named)) {}
 
-  Json load(const std::filesystem::path& path) {
-    return load(path, read_file(path));
-  }
+  Json load(const std::filesystem::path& path) { return load(path, read_file(path)); }
 
  private:
   Json load(const std::filesystem::path& path, const std::string& text) {
@@ -206,10 +191,7 @@ class TomlLoader {
     open_.push_back(id);
     for (const Json& name : names) {
       if (!name.is_string())
-        fail_usage(
-            file,
-            ": include must be a file name, but got ",
-            detail::show_json(name));
+        fail_usage(file, ": include must be a file name, but got ", detail::show_json(name));
       merge(merged, load_included(included(path, name.get<std::string>())));
     }
     open_.pop_back();
@@ -222,15 +204,11 @@ class TomlLoader {
   /// whoever runs it trusts it. A pipe is not waited for.
   Json load_included(const std::filesystem::path& path) {
     const MappedFile file{path};
-    return load(
-        path,
-        {reinterpret_cast<const char*>(file.bytes().data()),
-         file.bytes().size()});
+    return load(path, {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
   }
 
   std::filesystem::path included(
-      const std::filesystem::path& from,
-      const std::filesystem::path& name) const {
+      const std::filesystem::path& from, const std::filesystem::path& name) const {
     const auto beside = from.parent_path() / name;
     std::error_code none;
     if (named_.empty() || name.has_parent_path() || name.has_extension() ||
@@ -251,8 +229,8 @@ Json parse_toml_value(const std::string& text) {
     reject_deep_keys(text, "override");
     const toml::table table = toml::parse("value = " + text);
     const toml::node* value = table.get("value");
-    if (table.size() != 1 || value == nullptr || value->is_date() ||
-        value->is_time() || value->is_date_time())
+    if (table.size() != 1 || value == nullptr || value->is_date() || value->is_time() ||
+        value->is_date_time())
       return text;
     return to_json(*value, "override");
   } catch (const toml::parse_error&) {
@@ -263,11 +241,9 @@ Json parse_toml_value(const std::string& text) {
 std::string toml_value(const Json& value);
 
 std::string toml_key(const std::string& key) {
-  const bool bare =
-      !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-            c == '-';
-      });
+  const bool bare = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+  });
   return bare ? key : toml_value(key);
 }
 
@@ -316,21 +292,16 @@ bool is_utf8(const std::string& text) {
 }
 
 /// The parts of "model.encoder.kernels"; none may be empty.
-std::vector<std::string> split_key(
-    const std::string& key,
-    const std::string& assignment) {
+std::vector<std::string> split_key(const std::string& key, const std::string& assignment) {
   std::vector<std::string> parts;
   for (size_t start = 0; start <= key.size();) {
     const size_t dot = std::min(key.find('.', start), key.size());
     parts.push_back(key.substr(start, dot - start));
-    const bool blank = std::any_of(
-        parts.back().begin(),
-        parts.back().end(),
-        [](unsigned char c) { return c <= ' ' || c == '"'; });
+    const bool blank = std::any_of(parts.back().begin(), parts.back().end(), [](unsigned char c) {
+      return c <= ' ' || c == '"';
+    });
     if (parts.back().empty() || blank || parts.size() > kMaxKeyParts)
-      fail_usage(
-          "an override must be key=value, but got ",
-          detail::show_json(assignment));
+      fail_usage("an override must be key=value, but got ", detail::show_json(assignment));
     start = dot + 1;
   }
   return parts;
@@ -360,25 +331,17 @@ Json load_toml(const std::string& path, const std::string& named) {
 
 void apply_override(Json& table, const std::string& assignment) {
   if (!is_utf8(assignment))
-    fail_usage(
-        "an override must be UTF-8, but got ",
-        detail::show_json(assignment));
+    fail_usage("an override must be UTF-8, but got ", detail::show_json(assignment));
   const size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
-    fail_usage(
-        "an override must be key=value, but got ",
-        detail::show_json(assignment));
+    fail_usage("an override must be key=value, but got ", detail::show_json(assignment));
   const auto parts = split_key(assignment.substr(0, equals), assignment);
   Json* node = &table;
   std::string path;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!node->is_object())
       fail_usage(
-          "override ",
-          detail::show_json(assignment),
-          ": '",
-          path,
-          "' is a value, not a table");
+          "override ", detail::show_json(assignment), ": '", path, "' is a value, not a table");
     path = detail::join_key(path, parts[i].c_str());
     Json& child = (*node)[parts[i]];
     if (i + 1 == parts.size())

@@ -53,9 +53,7 @@ void read_value(const Json& j, const std::string& where, std::string& out);
 
 /// UsageError for keys of `table` that no option has read.
 void reject_unknown_keys(
-    const Json& table,
-    const std::string& path,
-    const std::vector<std::string>& known);
+    const Json& table, const std::string& path, const std::vector<std::string>& known);
 
 std::string join_key(const std::string& path, const char* key);
 
@@ -131,8 +129,7 @@ class Reader {
  private:
   /// Recognises what takes a list's value of an included file away.
   static bool is_unset(const Json& j) {
-    return j.is_string() ? j.get_ref<const std::string&>().empty()
-                         : j.is_array() && j.empty();
+    return j.is_string() ? j.get_ref<const std::string&>().empty() : j.is_array() && j.empty();
   }
 
   template <class T>
@@ -195,8 +192,7 @@ std::string type_in_words() {
 
 class Describer {
  public:
-  Describer(std::string path, std::vector<OptionRow>& rows)
-      : path_(std::move(path)), rows_(rows) {}
+  Describer(std::string path, std::vector<OptionRow>& rows) : path_(std::move(path)), rows_(rows) {}
 
   template <class T>
   void operator()(const char* key, T& value, const char* help) {
@@ -207,8 +203,7 @@ class Describer {
     } else {
       Writer writer;
       writer(key, value, help);
-      rows_.push_back(
-          {where, type_in_words<T>(), writer.take()[key].dump(), help});
+      rows_.push_back({where, type_in_words<T>(), writer.take()[key].dump(), help});
     }
   }
 
@@ -224,10 +219,7 @@ class Describer {
 /// UsageErrors that name the key (and the nearest valid one). `path` prefixes
 /// keys in messages, for example "model.encoder".
 template <class Options>
-void read_options(
-    const Json& table,
-    const std::string& path,
-    Options& options) {
+void read_options(const Json& table, const std::string& path, Options& options) {
   if (!table.is_object())
     fail_usage(path, " must be a table, but got ", detail::show_json(table));
   detail::Reader reader(table, path, detail::defaults_of<Options>());

@@ -21,8 +21,7 @@ int64_t own_cuda_device(int64_t visible, int64_t local_rank, bool chosen) {
       " of this machine needs CUDA device ",
       local_rank,
       ", but ",
-      visible == 1 ? "there is only cuda:0"
-                   : concat("there are cuda:0 to cuda:", visible - 1),
+      visible == 1 ? "there is only cuda:0" : concat("there are cuda:0 to cuda:", visible - 1),
       ": start no more processes on a machine than it has GPUs");
 }
 
@@ -38,9 +37,9 @@ std::string shared_device_fault(const std::vector<std::string>& devices) {
           rank,
           " both have ",
           devices[rank].substr(0, devices[rank].find('\n')),
-          ": set training.device to cuda, start no more processes on a machine "
-          "than it has GPUs, and where CUDA_VISIBLE_DEVICES is set, let it "
-          "show all of these to each process, or another one to each");
+          ": set training.device to cuda, start no more processes on a machine than it has GPUs, "
+          "and where CUDA_VISIBLE_DEVICES is set, let it show all of these to each process, or "
+          "another one to each");
   }
   return "";
 }

@@ -26,9 +26,7 @@ constexpr uint64_t mix_words(uint64_t a, uint64_t b) {
 
 /// The 64-bit seed of one place (a dropout, a DropConnect) of one micro-batch.
 constexpr uint64_t place_seed(const RandomKey& key, uint64_t place) {
-  return mix_words(
-      mix_words(mix_words(key.seed, key.update), key.micro_batch),
-      place);
+  return mix_words(mix_words(mix_words(key.seed, key.update), key.micro_batch), place);
 }
 
 /// Philox4x32-10 (Salmon et al. 2011): four random words for one counter.
@@ -70,8 +68,7 @@ template <class T>
 void shuffle(std::vector<T>& items, uint64_t seed) {
   for (uint64_t i = items.size(); i > 1; --i) {
     const uint64_t word = mix_words(seed, i);
-    const uint64_t j =
-        static_cast<uint64_t>((static_cast<unsigned __int128>(word) * i) >> 64);
+    const uint64_t j = static_cast<uint64_t>((static_cast<unsigned __int128>(word) * i) >> 64);
     std::swap(items[i - 1], items[j]);
   }
 }

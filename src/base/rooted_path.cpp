@@ -37,10 +37,7 @@ void check_kind(const fs::path& path, const struct stat& info) {
   if (S_ISDIR(info.st_mode))
     fail_read(path, "a file was wanted, but it is a folder");
   if (!S_ISREG(info.st_mode))
-    fail_read(
-        path,
-        "an ordinary file was wanted, but it is ",
-        kind_of(info.st_mode));
+    fail_read(path, "an ordinary file was wanted, but it is ", kind_of(info.st_mode));
 }
 
 /// A descriptor that is closed unless it is given away.
@@ -107,8 +104,7 @@ fs::path without_links(const fs::path& path, const fs::path& named) {
 
 /// The part of `file` below `root`; "" when it lies elsewhere.
 fs::path below(const fs::path& root, const fs::path& file) {
-  const auto [in_root, in_file] =
-      std::mismatch(root.begin(), root.end(), file.begin(), file.end());
+  const auto [in_root, in_file] = std::mismatch(root.begin(), root.end(), file.begin(), file.end());
   fs::path rest;
   if (in_root == root.end())
     for (auto part = in_file; part != file.end(); ++part)
@@ -118,10 +114,7 @@ fs::path below(const fs::path& root, const fs::path& file) {
 
 /// Opens a file below a folder whose parts were no links a moment ago: one that
 /// has become a link since is not followed.
-int open_below(
-    const fs::path& root,
-    const fs::path& name,
-    const fs::path& path) {
+int open_below(const fs::path& root, const fs::path& name, const fs::path& path) {
   OpenFile folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const auto check = [&](bool good) {
     if (!good)
@@ -129,10 +122,8 @@ int open_below(
   };
   check(folder.get() >= 0);
   for (const fs::path& part : name.parent_path()) {
-    folder = OpenFile(::openat(
-        folder.get(),
-        part.c_str(),
-        O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    folder = OpenFile(
+        ::openat(folder.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     check(folder.get() >= 0);
   }
   const fs::path last = name.filename();
@@ -191,8 +182,7 @@ int RootedPath::open(bool or_stream) const {
         path_,
         "a file inside '",
         root_.string(),
-        "' was wanted, but links lead out of it; follow_links "
-        "(--follow-links) allows that");
+        "' was wanted, but links lead out of it; follow_links (--follow-links) allows that");
   return open_given(file, path_, /*or_stream=*/false);
 }
 

@@ -37,9 +37,7 @@ class RootedPath {
       : root_(given), path_(root_), links_(links) {}
 
   /// Error when `name` cannot be that of a file below (outward_name).
-  friend RootedPath operator/(
-      const RootedPath& folder,
-      const std::filesystem::path& name);
+  friend RootedPath operator/(const RootedPath& folder, const std::filesystem::path& name);
   bool operator==(const RootedPath&) const = default;
 
   /// As it was given, for messages and to write to.

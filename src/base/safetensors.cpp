@@ -60,40 +60,26 @@ std::string shown(const Header& value) {
 }
 
 /// The value of a tensor's key.
-const Header&
-member(const Header& entry, const char* key, const std::string& where) {
+const Header& member(const Header& entry, const char* key, const std::string& where) {
   SEQCONV_CHECK(
       entry.is_object(),
       where,
       ": an object with dtype, shape and data_offsets was wanted, but got ",
       shown(entry));
   const auto found = entry.find(key);
-  SEQCONV_CHECK(
-      found != entry.end(),
-      where,
-      ": the key '",
-      key,
-      "' is missing");
+  SEQCONV_CHECK(found != entry.end(), where, ": the key '", key, "' is missing");
   return *found;
 }
 
 /// A list of whole numbers that fit into int64.
-std::vector<int64_t>
-parse_sizes(const Header& entry, const char* key, const std::string& where) {
+std::vector<int64_t> parse_sizes(const Header& entry, const char* key, const std::string& where) {
   const Header& list = member(entry, key, where);
-  SEQCONV_CHECK(
-      list.is_array(),
-      where,
-      ": ",
-      key,
-      " must be a list, but got ",
-      shown(list));
+  SEQCONV_CHECK(list.is_array(), where, ": ", key, " must be a list, but got ", shown(list));
   std::vector<int64_t> sizes;
   for (const Header& size : list) {
     SEQCONV_CHECK(
         size.is_number_unsigned() &&
-            size.get<uint64_t>() <=
-                static_cast<uint64_t>(std::numeric_limits<int64_t>::max()),
+            size.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()),
         where,
         ": ",
         key,
@@ -113,45 +99,26 @@ const TypeInfo& parse_type(const Header& entry, const std::string& where) {
       return type;
     known += concat(known.empty() ? "" : ", ", type.name);
   }
-  fail(
-      where,
-      ": an element type (dtype) of ",
-      known,
-      " was wanted, but got ",
-      shown(name));
+  fail(where, ": an element type (dtype) of ", known, " was wanted, but got ", shown(name));
 }
 
 /// Texts by their names; there may be none.
-std::map<std::string, std::string> parse_metadata(
-    const Header& table,
-    const std::string& file) {
+std::map<std::string, std::string> parse_metadata(const Header& table, const std::string& file) {
   std::map<std::string, std::string> metadata;
   if (table.is_null())
     return metadata;
   const std::string where = concat(file, ": ", kMetadata);
-  SEQCONV_CHECK(
-      table.is_object(),
-      where,
-      " must be an object of texts, but got ",
-      shown(table));
+  SEQCONV_CHECK(table.is_object(), where, " must be an object of texts, but got ", shown(table));
   for (const auto& [key, value] : table.items()) {
     SEQCONV_CHECK(
-        value.is_string(),
-        where,
-        ": '",
-        shorten(key),
-        "' must be a text, but got ",
-        shown(value));
+        value.is_string(), where, ": '", shorten(key), "' must be a text, but got ", shown(value));
     metadata[key] = value.get<std::string>();
   }
   return metadata;
 }
 
 /// Bytes of a tensor; Error where the product overflows.
-size_t byte_size(
-    const std::vector<int64_t>& shape,
-    size_t element,
-    const std::string& where) {
+size_t byte_size(const std::vector<int64_t>& shape, size_t element, const std::string& where) {
   uint64_t bytes = 1;
   const auto multiply = [&](uint64_t n) {
     SEQCONV_CHECK(
@@ -178,15 +145,11 @@ Entry parse_entry(
   const size_t bytes = byte_size(entry.view.shape, type.size, where);
   const auto offsets = parse_sizes(j, "data_offsets", where);
   SEQCONV_CHECK(
-      offsets.size() == 2,
-      where,
-      ": data_offsets must be two numbers, but got ",
-      offsets.size());
+      offsets.size() == 2, where, ": data_offsets must be two numbers, but got ", offsets.size());
   entry.begin = static_cast<size_t>(offsets[0]);
   entry.end = static_cast<size_t>(offsets[1]);
   SEQCONV_CHECK(
-      entry.begin <= entry.end && entry.end <= data.size() &&
-          entry.end - entry.begin == bytes,
+      entry.begin <= entry.end && entry.end <= data.size() && entry.end - entry.begin == bytes,
       where,
       ": wants bytes ",
       entry.begin,
@@ -200,10 +163,7 @@ Entry parse_entry(
   return entry;
 }
 
-void check_no_holes(
-    std::vector<Entry>& entries,
-    size_t size,
-    const std::string& file) {
+void check_no_holes(std::vector<Entry>& entries, size_t size, const std::string& file) {
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
@@ -259,12 +219,7 @@ SafetensorsReader::SafetensorsReader(const RootedPath& path) : file_(path) {
   const std::string name = path.string();
   const std::span<const std::byte> bytes = file_.bytes();
   uint64_t header_size = 0;
-  SEQCONV_CHECK(
-      bytes.size() >= 8,
-      name,
-      ": not a safetensors file, only ",
-      bytes.size(),
-      " bytes");
+  SEQCONV_CHECK(bytes.size() >= 8, name, ": not a safetensors file, only ", bytes.size(), " bytes");
   std::memcpy(&header_size, bytes.data(), 8);
   SEQCONV_CHECK(
       header_size <= kMaxHeader && header_size <= bytes.size() - 8,
@@ -274,9 +229,7 @@ SafetensorsReader::SafetensorsReader(const RootedPath& path) : file_(path) {
       " bytes is announced, but the file has ",
       bytes.size(),
       " (truncated, or not a safetensors file)");
-  const std::string_view text(
-      reinterpret_cast<const char*>(bytes.data()) + 8,
-      header_size);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, header_size);
   const size_t first = text.find_first_not_of(kBlanks);
   SEQCONV_CHECK(
       first != std::string_view::npos && text[first] == '{',
@@ -289,11 +242,8 @@ SafetensorsReader::SafetensorsReader(const RootedPath& path) : file_(path) {
     if (key == kMetadata)
       metadata_ = parse_metadata(value, name);
     else
-      entries.push_back(parse_entry(
-          key,
-          value,
-          data,
-          concat(name, ": tensor '", shorten(key), "'")));
+      entries.push_back(
+          parse_entry(key, value, data, concat(name, ": tensor '", shorten(key), "'")));
   }
   check_no_holes(entries, data.size(), name);
   for (Entry& entry : entries)
@@ -322,8 +272,7 @@ using NamedSource = std::pair<const std::string, TensorSource>;
 
 /// Wide elements first: every tensor then starts at a multiple of its
 /// element's size.
-std::vector<const NamedSource*> writing_order(
-    const std::map<std::string, TensorSource>& tensors) {
+std::vector<const NamedSource*> writing_order(const std::map<std::string, TensorSource>& tensors) {
   std::vector<const NamedSource*> order;
   for (const NamedSource& tensor : tensors)
     order.push_back(&tensor);
@@ -346,10 +295,7 @@ std::string header_text(
   for (const NamedSource* tensor : order) {
     const auto& [name, source] = *tensor;
     const std::string where = place(path, name);
-    SEQCONV_CHECK(
-        name != kMetadata,
-        where,
-        ": the name is reserved for metadata");
+    SEQCONV_CHECK(name != kMetadata, where, ": the name is reserved for metadata");
     const size_t bytes = tensor_bytes(source.type, source.shape, where);
     header[name] = {
         {"dtype", element_name(source.type)},
@@ -370,10 +316,7 @@ std::string header_text(
 
 }  // namespace
 
-size_t tensor_bytes(
-    ElementType type,
-    const std::vector<int64_t>& shape,
-    const std::string& where) {
+size_t tensor_bytes(ElementType type, const std::vector<int64_t>& shape, const std::string& where) {
   for (const int64_t size : shape)
     SEQCONV_CHECK(size >= 0, where, ": sizes must be >= 0, but got ", size);
   return byte_size(shape, element_size(type), where);
@@ -398,13 +341,7 @@ void stream_safetensors(
       written += piece.size();
     });
     const size_t bytes = tensor_bytes(source.type, source.shape, where);
-    SEQCONV_CHECK(
-        written == bytes,
-        where,
-        " must have ",
-        bytes,
-        " bytes, but has ",
-        written);
+    SEQCONV_CHECK(written == bytes, where, " must have ", bytes, " bytes, but has ", written);
   }
   file.commit();
 }
@@ -416,9 +353,7 @@ void write_safetensors(
   std::map<std::string, TensorSource> sources;
   for (const auto& [name, view] : tensors)
     sources[name] = {
-        view.type,
-        view.shape,
-        [data = view.data](const ByteSink& sink) { sink(data); }};
+        view.type, view.shape, [data = view.data](const ByteSink& sink) { sink(data); }};
   stream_safetensors(path, sources, metadata);
 }
 

@@ -41,14 +41,10 @@ class SafetensorsReader {
   explicit SafetensorsReader(const RootedPath& path);
 
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
-  const std::map<std::string, std::string>& metadata() const {
-    return metadata_;
-  }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// The tensor called `name`, or an Error that names the nearest one.
   const TensorView& at(const std::string& name) const;
-  bool contains(const std::string& name) const {
-    return tensors_.contains(name);
-  }
+  bool contains(const std::string& name) const { return tensors_.contains(name); }
   const std::filesystem::path& path() const { return file_.path(); }
   /// Lets the system take back the memory of what was read.
   void release() const { file_.release(); }
@@ -72,10 +68,7 @@ struct TensorSource {
 
 /// Bytes of such a tensor; Error, beginning with `where`, for a negative size
 /// or a product that overflows.
-size_t tensor_bytes(
-    ElementType type,
-    const std::vector<int64_t>& shape,
-    const std::string& where);
+size_t tensor_bytes(ElementType type, const std::vector<int64_t>& shape, const std::string& where);
 
 /// Writes a safetensors file atomically (see write_file_atomically), tensor by
 /// tensor: nothing is copied into one buffer.

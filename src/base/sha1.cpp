@@ -38,17 +38,10 @@ void add_block(std::string_view block, State& digest) {
   for (size_t i = 0; i < kBlock; ++i)
     words[i / 4] = words[i / 4] << 8 | static_cast<unsigned char>(block[i]);
   for (size_t i = 16; i < words.size(); ++i)
-    words[i] = std::rotl(
-        words[i - 3] ^ words[i - 8] ^ words[i - 14] ^ words[i - 16],
-        1);
+    words[i] = std::rotl(words[i - 3] ^ words[i - 8] ^ words[i - 14] ^ words[i - 16], 1);
   State s = digest;
   for (size_t i = 0; i < words.size(); ++i)
-    s = {
-        std::rotl(s[0], 5) + mixed(i, s) + s[4] + words[i],
-        s[0],
-        std::rotl(s[1], 30),
-        s[2],
-        s[3]};
+    s = {std::rotl(s[0], 5) + mixed(i, s) + s[4] + words[i], s[0], std::rotl(s[1], 30), s[2], s[3]};
   for (size_t i = 0; i < s.size(); ++i)
     digest[i] += s[i];
 }
@@ -56,8 +49,7 @@ void add_block(std::string_view block, State& digest) {
 }  // namespace
 
 std::string sha1_hex(std::string_view text) {
-  State digest =
-      {0x67452301U, 0xEFCDAB89U, 0x98BADCFEU, 0x10325476U, 0xC3D2E1F0U};
+  State digest = {0x67452301U, 0xEFCDAB89U, 0x98BADCFEU, 0x10325476U, 0xC3D2E1F0U};
   const std::string bytes = padded(text);
   for (size_t at = 0; at < bytes.size(); at += kBlock)
     add_block(std::string_view(bytes).substr(at, kBlock), digest);

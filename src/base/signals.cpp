@@ -36,12 +36,10 @@ int64_t now() {
 }
 
 bool is_second_wish(int signal) {
-  std::atomic<int64_t>& first =
-      signal == SIGINT ? g_first_interrupt : g_first_terminate;
+  std::atomic<int64_t>& first = signal == SIGINT ? g_first_interrupt : g_first_terminate;
   const int64_t time = now();
   int64_t before = kNever;
-  return !first.compare_exchange_strong(before, time) &&
-      time - before >= kSecondWish;
+  return !first.compare_exchange_strong(before, time) && time - before >= kSecondWish;
 }
 
 bool ends_the_program(int signal) {
@@ -50,8 +48,7 @@ bool ends_the_program(int signal) {
   const bool second = is_second_wish(signal);
   if (g_saving == 0)
     return second;
-  return (second && signal == SIGINT) ||
-      time_without_growth().count() >= g_patience;
+  return (second && signal == SIGINT) || time_without_growth().count() >= g_patience;
 }
 
 void on_signal(int signal) {
@@ -69,8 +66,7 @@ void on_signal(int signal) {
 
 void handle_signal(int signal, void (*handler)(int)) {
   struct sigaction present {};
-  if (::sigaction(signal, nullptr, &present) != 0 ||
-      present.sa_handler != SIG_IGN)
+  if (::sigaction(signal, nullptr, &present) != 0 || present.sa_handler != SIG_IGN)
     std::signal(signal, handler);
 }
 

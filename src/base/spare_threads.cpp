@@ -64,20 +64,15 @@ void SpareThreads::loop(int64_t count, int64_t grain, const Body& body) {
     return;
   SpareThreads* const spare = lent_to;
   if (spare != nullptr && count > grain && spare->wanted_ &&
-      !spare->was_wanted_.load(std::memory_order_relaxed) &&
-      !spare->was_wanted_.exchange(true))
+      !spare->was_wanted_.load(std::memory_order_relaxed) && !spare->was_wanted_.exchange(true))
     spare->wanted_();
-  const int64_t helping =
-      spare == nullptr ? 0 : std::min(spare->helping_.load(), kMostHelping);
+  const int64_t helping = spare == nullptr ? 0 : std::min(spare->helping_.load(), kMostHelping);
   // A loop inside a loop, or beside another thread's, is run alone.
   if (helping == 0 || count <= grain || spare->taken_.exchange(true))
     return body(0, count);
   // Two parts a thread: who comes late has one less to wait for.
   const int64_t parts = 2 * (helping + 1);
-  Loop shared{
-      .count = count,
-      .part = std::max(grain, (count + parts - 1) / parts),
-      .body = body};
+  Loop shared{.count = count, .part = std::max(grain, (count + parts - 1) / parts), .body = body};
   spare->run(shared);
   spare->taken_ = false;
   if (shared.failure)

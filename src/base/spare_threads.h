@@ -35,9 +35,7 @@ class SpareThreads {
   /// Called by the first loop that could be shared out, by the thread that
   /// runs it: so that threads are started where there is something for them to
   /// do. Before any loop; it throws nothing.
-  void when_help_is_wanted(std::function<void()> call) {
-    wanted_ = std::move(call);
-  }
+  void when_help_is_wanted(std::function<void()> call) { wanted_ = std::move(call); }
 
   /// The number of threads that can help one loop.
   static constexpr int64_t kMostHelping = 7;

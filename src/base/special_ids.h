@@ -14,10 +14,7 @@ inline constexpr int32_t kUnknownId = 3;  ///< <unk>: what is in no dictionary
 
 /// Their symbols, by id.
 inline constexpr std::array<std::string_view, 4> kSpecialSymbols = {
-    "<s>",
-    "<pad>",
-    "</s>",
-    "<unk>"};
+    "<s>", "<pad>", "</s>", "<unk>"};
 inline constexpr std::string_view kUnknownSymbol = kSpecialSymbols[kUnknownId];
 inline constexpr int64_t kSpecialIds = kSpecialSymbols.size();
 

@@ -42,8 +42,7 @@ double limit_of_version_2(const fs::path& folder) {
 
 double limit_of_version_1(const fs::path& folder) {
   return processors_of(
-      first_line(folder / "cpu.cfs_quota_us"),
-      first_line(folder / "cpu.cfs_period_us"));
+      first_line(folder / "cpu.cfs_quota_us"), first_line(folder / "cpu.cfs_period_us"));
 }
 
 /// The least of a group's and those above it. In a container the root may be
@@ -76,20 +75,16 @@ int64_t processors_of_groups(const fs::path& groups, const fs::path& root) {
       least = std::min(least, least_limit(root, path, limit_of_version_2));
     } else if (("," + names + ",").find(",cpu,") != std::string::npos) {
       for (const std::string& name : {names, std::string("cpu")})
-        least =
-            std::min(least, least_limit(root / name, path, limit_of_version_1));
+        least = std::min(least, least_limit(root / name, path, limit_of_version_1));
     }
   }
-  return least == kNoLimit
-      ? 0
-      : std::max<int64_t>(1, static_cast<int64_t>(std::ceil(least)));
+  return least == kNoLimit ? 0 : std::max<int64_t>(1, static_cast<int64_t>(std::ceil(least)));
 }
 
 int64_t usable_cores() {
   // Counts those that the process is bound to.
   const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const int64_t left =
-      processors_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
+  const int64_t left = processors_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
   return left == 0 ? cores : std::min(cores, left);
 }
 
@@ -99,12 +94,7 @@ int64_t thread_count(int64_t asked) {
     return cores;
   const int64_t most = 4 * cores;
   if (asked > most)
-    log_warning(
-        asked,
-        " threads were asked for, but there are ",
-        cores,
-        " cores: using ",
-        most);
+    log_warning(asked, " threads were asked for, but there are ", cores, " cores: using ", most);
   return std::min(asked, most);
 }
 

@@ -19,7 +19,6 @@ int64_t usable_cores();
 /// (cpu.cfs_quota_us). groups: what /proc/self/cgroup is, root: what
 /// /sys/fs/cgroup is.
 int64_t processors_of_groups(
-    const std::filesystem::path& groups,
-    const std::filesystem::path& root);
+    const std::filesystem::path& groups, const std::filesystem::path& root);
 
 }  // namespace seqconv::internal

@@ -81,8 +81,7 @@ void check_same(const ModelFiles& first, const ModelFiles& other) {
 
 /// The models of the command line, which can be averaged.
 std::vector<ModelFiles> models_to_average(
-    const AverageFlags& flags,
-    DescriptionsInUse& descriptions) {
+    const AverageFlags& flags, DescriptionsInUse& descriptions) {
   std::vector<ModelFiles> models;
   std::vector<ParameterShape> parameters;
   for (const std::string& input : flags.inputs) {
@@ -99,8 +98,7 @@ std::vector<ModelFiles> models_to_average(
 }
 
 std::map<std::string, std::string> metadata_of(const AverageFlags& flags) {
-  std::map<std::string, std::string> metadata = {
-      {"averaged", std::to_string(flags.inputs.size())}};
+  std::map<std::string, std::string> metadata = {{"averaged", std::to_string(flags.inputs.size())}};
   if (flags.decay < 1)
     metadata["ema_decay"] = Json(flags.decay).dump();
   return metadata;
@@ -108,9 +106,7 @@ std::map<std::string, std::string> metadata_of(const AverageFlags& flags) {
 
 void run_average(const AverageFlags& flags) {
   if (!(flags.decay > 0 && flags.decay <= 1))
-    fail_usage(
-        "--ema-decay must be above 0 and at most 1, but got ",
-        flags.decay);
+    fail_usage("--ema-decay must be above 0 and at most 1, but got ", flags.decay);
   DescriptionsInUse descriptions;
   const std::vector<ModelFiles> models = models_to_average(flags, descriptions);
   const fs::path output = flags.output;
@@ -131,25 +127,17 @@ void run_average(const AverageFlags& flags) {
       },
       [&] {
         copy_text_files(first, output);
-        write_file_atomically(
-            output / "config.json",
-            read_file(first / "config.json"));
+        write_file_atomically(output / "config.json", read_file(first / "config.json"));
       });
-  log_info(
-      "averaged ",
-      checkpoints.size(),
-      " checkpoints into ",
-      output.string());
+  log_info("averaged ", checkpoints.size(), " checkpoints into ", output.string());
 }
 
 }  // namespace
 
 void add_average(Program& program) {
   auto flags = std::make_shared<AverageFlags>();
-  CLI::App& verb = program.add_verb(
-      "average",
-      "Average the parameters of checkpoints",
-      kAverageExamples);
+  CLI::App& verb =
+      program.add_verb("average", "Average the parameters of checkpoints", kAverageExamples);
   verb.add_option("-o,--output", flags->output, "Model folder to write")
       ->type_name("DIR")
       ->required();
@@ -157,16 +145,12 @@ void add_average(Program& program) {
       verb,
       "--ema-decay",
       flags->decay,
-      "A checkpoint's weight to the next one's, in the order given: "
-      "0 < X <= 1");
+      R"(A checkpoint's weight to the next one's, in the order given: 0 < X <= 1)");
   verb.add_option(
-          "CHECKPOINT",
-          flags->inputs,
-          ".safetensors files inside model folders, or model folders")
+          "CHECKPOINT", flags->inputs, ".safetensors files inside model folders, or model folders")
       ->required();
   add_follow_links(verb, flags->links);
-  verb.callback(
-      [&program, flags] { program.run = [flags] { run_average(*flags); }; });
+  verb.callback([&program, flags] { program.run = [flags] { run_average(*flags); }; });
 }
 
 }  // namespace seqconv::internal::cli

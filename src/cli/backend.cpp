@@ -9,10 +9,7 @@ namespace seqconv::internal::cli {
 void add_backend(CLI::App& app, BackendFlags& flags, const std::string& group) {
   CLI::Option* const options[] = {
       add_choice(
-          app,
-          "--backend",
-          flags.kind,
-          "What runs the model: runtime, on the CPU, or libtorch"),
+          app, "--backend", flags.kind, "What runs the model: runtime, on the CPU, or libtorch"),
       add_choice(
           app,
           "--compute-type",
@@ -25,10 +22,7 @@ void add_backend(CLI::App& app, BackendFlags& flags, const std::string& group) {
           "Threads: batches at a time (libtorch: within one); 0 = all cores",
           0,
           1024),
-      app.add_option(
-             "--device",
-             flags.device,
-             "Where: cpu, cuda, cuda:N (by libtorch) or auto")
+      app.add_option("--device", flags.device, "Where: cpu, cuda, cuda:N (by libtorch) or auto")
           ->type_name("NAME")
           ->capture_default_str()};
   if (!group.empty())
@@ -48,8 +42,7 @@ DeviceName device_of(const BackendFlags& flags) {
 }  // namespace
 
 bool is_libtorch(const BackendFlags& flags) {
-  return flags.kind == BackendKind::kLibTorch ||
-      device_of(flags).kind != DeviceName::Kind::kCpu;
+  return flags.kind == BackendKind::kLibTorch || device_of(flags).kind != DeviceName::Kind::kCpu;
 }
 
 const BackendOpener& backend(const BackendFlags& flags) {
@@ -64,8 +57,7 @@ const BackendOpener& backend(const BackendFlags& flags) {
         "--compute-type ",
         enum_name(flags.compute),
         " needs --backend runtime on the CPU, but got ",
-        device.kind == DeviceName::Kind::kCpu ? "libtorch"
-                                              : "--device " + flags.device);
+        device.kind == DeviceName::Kind::kCpu ? "libtorch" : "--device " + flags.device);
   return engine().backends(
       {.threads = flags.threads,
        .device = device,

@@ -13,10 +13,8 @@ namespace seqconv::internal {
 enum class BackendKind { kRuntime, kLibTorch };
 template <>
 struct EnumNames<BackendKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, BackendKind>>(
-          {{"runtime", BackendKind::kRuntime},
-           {"libtorch", BackendKind::kLibTorch}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, BackendKind>>(
+      {{"runtime", BackendKind::kRuntime}, {"libtorch", BackendKind::kLibTorch}});
 };
 
 namespace cli {
@@ -32,10 +30,7 @@ struct BackendFlags {
 
 /// Adds `--backend NAME`, `--compute-type NAME`, `--threads N` and `--device
 /// NAME`; in `group` of the help where it is not "".
-void add_backend(
-    CLI::App& app,
-    BackendFlags& flags,
-    const std::string& group = "");
+void add_backend(CLI::App& app, BackendFlags& flags, const std::string& group = "");
 
 /// An opener of models as the flags say; LibTorch and the engine are loaded for
 /// their backend alone. UsageError for a type that LibTorch does not compute

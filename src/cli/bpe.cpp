@@ -54,9 +54,7 @@ struct Apply {
 void apply_codes(const Apply& flags, std::ostream& out) {
   BpeOptions options = flags.options;
   if (!(options.dropout >= 0 && options.dropout <= 1))
-    fail_usage(
-        "--dropout must be a probability from 0 to 1, but got ",
-        options.dropout);
+    fail_usage("--dropout must be a probability from 0 to 1, but got ", options.dropout);
   options.seed = static_cast<uint32_t>(flags.seed);
   if (!flags.vocabulary.empty())
     options.vocabulary = read_bpe_vocabulary(flags.vocabulary, flags.threshold);
@@ -68,40 +66,29 @@ void apply_codes(const Apply& flags, std::ostream& out) {
 
 void add_learn(CLI::App& bpe, Program& program) {
   auto flags = std::make_shared<Learn>();
-  CLI::App& verb = *bpe.add_subcommand(
-      "learn",
-      "Learn merges from text files (or standard input), write codes");
+  CLI::App& verb =
+      *bpe.add_subcommand("learn", "Learn merges from text files (or standard input), write codes");
   verb.fallthrough();
   add_integer(verb, "--merges", flags->merges, "Number of merges to learn", 1)
       ->default_str("")
       ->required();
-  add_integer(
-      verb,
-      "--min-frequency",
-      flags->min_frequency,
-      "Stop at pairs rarer than this",
-      1);
+  add_integer(verb, "--min-frequency", flags->min_frequency, "Stop at pairs rarer than this", 1);
   verb.add_option("FILE", flags->files, "Text, words split at blanks");
-  verb.callback([&program, flags] {
-    program.run = [&program, flags] { learn(*flags, program.out); };
-  });
+  verb.callback(
+      [&program, flags] { program.run = [&program, flags] { learn(*flags, program.out); }; });
 }
 
 void add_apply(CLI::App& bpe, Program& program) {
   auto flags = std::make_shared<Apply>();
-  CLI::App& verb = *bpe.add_subcommand(
-      "apply",
-      "Split the words of standard input by learned codes");
+  CLI::App& verb =
+      *bpe.add_subcommand("apply", "Split the words of standard input by learned codes");
   verb.fallthrough();
-  verb.add_option("--codes", flags->codes, "Codes file")
-      ->type_name("FILE")
-      ->required();
-  CLI::Option* vocabulary =
-      verb.add_option(
-              "--vocabulary",
-              flags->vocabulary,
-              "Pieces and their counts: what is not there is split again")
-          ->type_name("FILE");
+  verb.add_option("--codes", flags->codes, "Codes file")->type_name("FILE")->required();
+  CLI::Option* vocabulary = verb.add_option(
+                                    "--vocabulary",
+                                    flags->vocabulary,
+                                    "Pieces and their counts: what is not there is split again")
+                                ->type_name("FILE");
   add_integer(
       verb,
       "--vocabulary-threshold",
@@ -110,14 +97,10 @@ void add_apply(CLI::App& bpe, Program& program) {
       0)
       ->needs(vocabulary);
   verb.add_option(
-          "--glossaries",
-          flags->options.glossaries,
-          "Regular expressions for what stays whole")
+          "--glossaries", flags->options.glossaries, "Regular expressions for what stays whole")
       ->type_name("REGEX");
   verb.add_option(
-          "--separator",
-          flags->options.separator,
-          "Written behind pieces that do not end a word")
+          "--separator", flags->options.separator, "Written behind pieces that do not end a word")
       ->type_name("TEXT")
       ->capture_default_str();
   add_integer(
@@ -132,25 +115,16 @@ void add_apply(CLI::App& bpe, Program& program) {
       "--dropout",
       flags->options.dropout,
       "Pass each merge over with this probability, 0 to 1 (BPE dropout)");
-  add_integer(
-      verb,
-      "--seed",
-      flags->seed,
-      "Seed of dropout; numbers are those of subword-nmt",
-      0)
+  add_integer(verb, "--seed", flags->seed, "Seed of dropout; numbers are those of subword-nmt", 0)
       ->needs(dropout);
-  verb.callback([&program, flags] {
-    program.run = [&program, flags] { apply_codes(*flags, program.out); };
-  });
+  verb.callback(
+      [&program, flags] { program.run = [&program, flags] { apply_codes(*flags, program.out); }; });
 }
 
 }  // namespace
 
 void add_bpe(Program& program) {
-  CLI::App& verb = program.add_verb(
-      "bpe",
-      "Learn and apply byte-pair encodings",
-      kBpeExamples);
+  CLI::App& verb = program.add_verb("bpe", "Learn and apply byte-pair encodings", kBpeExamples);
   verb.require_subcommand(0, 1);
   verb.callback([&verb] {
     if (verb.get_subcommands().empty())

@@ -14,8 +14,7 @@ namespace {
 std::vector<std::string> names() {
   std::vector<std::string> names;
   std::error_code none;
-  for (const auto& entry :
-       fs::directory_iterator(configurations_folder(), none))
+  for (const auto& entry : fs::directory_iterator(configurations_folder(), none))
     if (entry.path().extension() == ".toml")
       names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
@@ -41,13 +40,7 @@ fs::path find_configuration(const std::string& what, const std::string& name) {
   std::string list;
   for (const std::string& known : names())
     list += concat(list.empty() ? "" : ", ", known);
-  fail_usage(
-      what,
-      " must be a configuration file or one of ",
-      list,
-      ", but got '",
-      name,
-      "'");
+  fail_usage(what, " must be a configuration file or one of ", list, ", but got '", name, "'");
 }
 
 std::function<void(ModelOptions&)> read_preset(const std::string& name) {
@@ -55,9 +48,7 @@ std::function<void(ModelOptions&)> read_preset(const std::string& name) {
   const Json table = load_toml(file.string(), configurations_folder());
   if (!table.contains("model"))
     fail_usage(file.string(), " has no [model] section");
-  return [model = table["model"]](ModelOptions& options) {
-    read_options(model, "model", options);
-  };
+  return [model = table["model"]](ModelOptions& options) { read_options(model, "model", options); };
 }
 
 }  // namespace seqconv::internal::cli

@@ -15,9 +15,7 @@ std::filesystem::path configurations_folder();
 /// that come with the program: "lightconv_iwslt_de_en". A path that is not
 /// there is returned as it is, for its reader to say so. UsageError that begins
 /// with `what` and lists the names, when it can only be a name and is none.
-std::filesystem::path find_configuration(
-    const std::string& what,
-    const std::string& name);
+std::filesystem::path find_configuration(const std::string& what, const std::string& name);
 
 /// What reads the [model] section of the configuration `name`, given as
 /// --preset.

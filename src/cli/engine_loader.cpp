@@ -31,8 +31,7 @@ const EngineTable* load() {
     if (library == nullptr)
       fail("cannot load the engine library: ", ::dlerror());
     using Entry = const EngineTable* (*)();
-    const auto entry =
-        reinterpret_cast<Entry>(::dlsym(library, "seqconv_engine"));
+    const auto entry = reinterpret_cast<Entry>(::dlsym(library, "seqconv_engine"));
     if (entry == nullptr)
       fail(path.string(), " is not an engine library: ", ::dlerror());
     const EngineTable* table = entry();

@@ -41,26 +41,22 @@ using Lines = std::vector<std::string>;
 bool warn_tokenized(const Lines& hypotheses, const BleuOptions& options) {
   constexpr int64_t kMany = 100;
   constexpr int64_t kFew = 10;
-  if (options.style != BleuStyle::kSacreBleu ||
-      options.tokenizer == BleuTokenizer::kNone)
+  if (options.style != BleuStyle::kSacreBleu || options.tokenizer == BleuTokenizer::kNone)
     return false;
   const auto ending = [&](std::string_view end) {
-    return std::count_if(
-        hypotheses.begin(),
-        hypotheses.end(),
-        [&](const std::string& line) { return line.ends_with(end); });
+    return std::count_if(hypotheses.begin(), hypotheses.end(), [&](const std::string& line) {
+      return line.ends_with(end);
+    });
   };
   const int64_t alone = ending(" .");
-  const bool looks_tokenized =
-      alone >= kMany || (alone >= kFew && 2 * alone > ending("."));
+  const bool looks_tokenized = alone >= kMany || (alone >= kFew && 2 * alone > ending("."));
   if (looks_tokenized)
     log_warning(
         alone,
         " of ",
         hypotheses.size(),
-        " hypotheses end in ' .', as tokenised text does: BLEU is meant for "
-        "text (seqconv tokenize --undo makes some of it), or for tokens with "
-        "--tokenizer none");
+        " hypotheses end in ' .', as tokenised text does: BLEU is meant for text (seqconv tokenize "
+        "--undo makes some of it), or for tokens with --tokenizer none");
   return looks_tokenized;
 }
 
@@ -95,13 +91,11 @@ LineTokenizer mecab_tokenizer(const std::string& dictionary) {
   if (has_mecab() && dictionary.empty())
     fail_usage(
         typed_name(kTokenizerFlag),
-        " ja-mecab needs the folder of MeCab's dictionary in "
-        "--mecab-dictionary (/var/lib/mecab/dic/ipadic-utf8 of Debian's "
-        "mecab-ipadic-utf8)");
+        " ja-mecab needs the folder of MeCab's dictionary in --mecab-dictionary "
+        "(/var/lib/mecab/dic/ipadic-utf8 of Debian's mecab-ipadic-utf8)");
   const MecabTokenizer tokenizer(dictionary);
   return {
-      .split =
-          [tokenizer](std::string_view line) { return tokenizer.split(line); },
+      .split = [tokenizer](std::string_view line) { return tokenizer.split(line); },
       .name = concat("ja-mecab-", tokenizer.name())};
 }
 
@@ -114,15 +108,12 @@ LineTokenizer tokenizer_of(const BleuFlags& options) {
     fail_usage("--mecab-dictionary is for --tokenizer ja-mecab");
   if (options.spm_model.empty()) {
     if (options.tokenizer == BleuTokenizer::kSpm)
-      fail_usage(
-          typed_name(kTokenizerFlag),
-          " spm needs a SentencePiece model in --spm-model");
+      fail_usage(typed_name(kTokenizerFlag), " spm needs a SentencePiece model in --spm-model");
     return {};
   }
   const std::string model = read_file(options.spm_model);
   return {
-      .split = [segmenter =
-                    make_sentencepiece_segmenter(model, options.spm_model)](
+      .split = [segmenter = make_sentencepiece_segmenter(model, options.spm_model)](
                    std::string_view line) { return segmenter->split(line); },
       .name = concat("spm-", checksum_text(checksum(model)))};
 }
@@ -134,10 +125,7 @@ struct RougeFlags : RougeOptions {
 template <class Options>
 void add_own_flags(CLI::App& /*verb*/, Options& /*options*/) {}
 void add_own_flags(CLI::App& verb, BleuFlags& options) {
-  verb.add_option(
-          "--spm-model",
-          options.spm_model,
-          "SentencePiece model of --tokenizer spm")
+  verb.add_option("--spm-model", options.spm_model, "SentencePiece model of --tokenizer spm")
       ->type_name("FILE")
       ->group("Metric");
   verb.add_option(
@@ -153,8 +141,7 @@ void add_own_flags(CLI::App& verb, RougeFlags& options) {
           [&options](const Lines& names) {
             options.values.clear();
             for (const std::string& name : names)
-              options.values.push_back(
-                  parse_enum<RougeValue>(name, "--values"));
+              options.values.push_back(parse_enum<RougeValue>(name, "--values"));
           },
           "What is told of each measure: f, recall, precision")
       ->type_name("NAME")
@@ -163,10 +150,7 @@ void add_own_flags(CLI::App& verb, RougeFlags& options) {
 }
 
 template <class Options>
-void warn(
-    const EvaluationText& text,
-    const Options& options,
-    const OptionNames& names) {
+void warn(const EvaluationText& text, const Options& options, const OptionNames& names) {
   if constexpr (std::is_same_v<Options, TerOptions>)
     if (const std::string idle = options.idle_options(names); !idle.empty())
       log_warning(idle);
@@ -181,8 +165,7 @@ void warn(
 template <class Options>
 void prepare(const EvaluationFlags& flags, Options& options) {
   if constexpr (std::is_same_v<Options, BleuFlags>)
-    options.effective_order |=
-        flags.sentence && options.style == BleuStyle::kSacreBleu;
+    options.effective_order |= flags.sentence && options.style == BleuStyle::kSacreBleu;
 }
 
 template <class Metric, class Options>
@@ -192,24 +175,17 @@ MakeMetric maker_of(const Options& options) {
       return to_corpus_metric(Metric(options, tokenizer));
     };
   else if constexpr (std::is_same_v<Options, RougeFlags>)
-    return [options] {
-      return to_corpus_metric(Metric(options), /*first=*/0, options.values);
-    };
+    return [options] { return to_corpus_metric(Metric(options), /*first=*/0, options.values); };
   else
     return [options] { return to_corpus_metric(Metric(options)); };
 }
 
 void add_common_flags(CLI::App& verb, EvaluationFlags& flags) {
-  verb.add_option(
-          "-r,--reference",
-          flags.references,
-          "References, one file or several")
+  verb.add_option("-r,--reference", flags.references, "References, one file or several")
       ->type_name("FILE")
       ->required();
   verb.add_option(
-          "--hypotheses",
-          flags.hypotheses,
-          "Outputs of systems, a file each [standard input]")
+          "--hypotheses", flags.hypotheses, "Outputs of systems, a file each [standard input]")
       ->type_name("FILE");
   verb.add_option(
           "--hypothesis-key",
@@ -221,13 +197,7 @@ void add_common_flags(CLI::App& verb, EvaluationFlags& flags) {
           flags.reference_key,
           "References are in JSON lines, a text or a list of texts")
       ->type_name("KEY");
-  add_integer(
-      verb,
-      "--threads",
-      flags.threads,
-      "Threads; 0 = all cores",
-      0,
-      1024);
+  add_integer(verb, "--threads", flags.threads, "Threads; 0 = all cores", 0, 1024);
   verb.add_flag(
       "--sentence",
       flags.sentence,
@@ -235,51 +205,34 @@ void add_common_flags(CLI::App& verb, EvaluationFlags& flags) {
   add_integer(verb, "--decimals", flags.decimals, "Decimals of scores", 0, 15);
   add_choice(verb, "--format", flags.format, "text or json");
   verb.add_flag_callback(
-      "--json",
-      [&flags] { flags.format = OutputFormat::kJson; },
-      "The same as --format json");
+      "--json", [&flags] { flags.format = OutputFormat::kJson; }, "The same as --format json");
 }
 
 /// Gives the flag of the seed, which is for these alone.
 CLI::Option* add_significance_flags(CLI::App& verb, EvaluationFlags& flags) {
   const std::string group = "Significance";
-  verb.add_flag(
-          "--confidence",
-          flags.confidence,
-          "95 % intervals by bootstrap resampling")
+  verb.add_flag("--confidence", flags.confidence, "95 % intervals by bootstrap resampling")
       ->group(group);
   verb.add_option_function<std::string>(
           "--paired",
           [&flags](const std::string& name) {
             flags.paired = parse_enum<PairedTestKind>(name, "--paired");
           },
-          "Test of each system against the baseline: bs (bootstrap) or ar "
-          "(approximate randomisation)")
+          "Test of each system against the baseline: bs (bootstrap) or ar (approximate "
+          "randomisation)")
       ->type_name("NAME")
       ->group(group);
-  verb.add_option(
-          "--baseline",
-          flags.baseline,
-          "Which of --hypotheses the baseline is [the first]")
+  verb.add_option("--baseline", flags.baseline, "Which of --hypotheses the baseline is [the first]")
       ->type_name("FILE")
       ->group(group);
-  add_integer(
-      verb,
-      "--samples",
-      flags.samples,
-      "Samples to draw; 0 = 1,000, of ar 10,000",
-      0)
+  add_integer(verb, "--samples", flags.samples, "Samples to draw; 0 = 1,000, of ar 10,000", 0)
       ->group(group);
-  return add_integer(verb, "--seed", flags.seed, "Seed of the samples", 0)
-      ->group(group);
+  return add_integer(verb, "--seed", flags.seed, "Seed of the samples", 0)->group(group);
 }
 
 template <class Metric, class Options>
 void add_metric(
-    CLI::App& evaluate,
-    Program& program,
-    const std::string& name,
-    const std::string& summary) {
+    CLI::App& evaluate, Program& program, const std::string& name, const std::string& summary) {
   struct State {
     EvaluationFlags flags;
     Options options;
@@ -307,8 +260,7 @@ void add_metric(
       prepare(state->flags, state->options);
       const OptionNames names(state->visitor->names());
       state->options.validate(names);
-      if (state->seed->count() > 0 && !state->flags.confidence &&
-          !state->flags.paired)
+      if (state->seed->count() > 0 && !state->flags.confidence && !state->flags.paired)
         fail_usage("--seed is for --confidence and --paired");
       const MakeMetric make = maker_of<Metric>(state->options);
       make();  // what is wrong with it is said before anything is read
@@ -323,24 +275,18 @@ void add_metric(
 
 void add_evaluate(Program& program) {
   CLI::App& verb = program.add_verb(
-      "evaluate",
-      "Compare translations or summaries with references",
-      kEvaluateExamples);
+      "evaluate", "Compare translations or summaries with references", kEvaluateExamples);
   verb.require_subcommand(0, 1);
   verb.callback([&verb] {
     if (verb.get_subcommands().empty())
-      fail_usage(
-          "evaluate needs a verb of its own: bleu, chrf, ter, rouge or exact");
+      fail_usage("evaluate needs a verb of its own: bleu, chrf, ter, rouge or exact");
   });
   add_metric<Bleu, BleuFlags>(verb, program, "bleu", "Corpus BLEU");
   add_metric<Chrf, ChrfOptions>(verb, program, "chrf", "Corpus chrF");
   add_metric<Ter, TerOptions>(verb, program, "ter", "Translation edit rate");
   add_metric<Rouge, RougeFlags>(verb, program, "rouge", "ROUGE");
   add_metric<ExactMatch, ExactOptions>(
-      verb,
-      program,
-      "exact",
-      "Share of lines that equal a reference");
+      verb, program, "exact", "Share of lines that equal a reference");
 }
 
 }  // namespace seqconv::internal::cli

@@ -39,28 +39,17 @@ std::string fixed(double value, int64_t decimals) {
 /// metrics of their own.
 class SharedCount {
  public:
-  SharedCount(
-      const EvaluationText& text,
-      const MakeMetric& make_metric,
-      int64_t workers)
+  SharedCount(const EvaluationText& text, const MakeMetric& make_metric, int64_t workers)
       : text_(text), make_metric_(make_metric), workers_(workers) {}
 
   /// Feeds a system's sentences to `metric`, and gives their numbers for tests.
-  SentenceStatistics feed(
-      CorpusMetric& metric,
-      const EvaluationSystem& system) {
+  SentenceStatistics feed(CorpusMetric& metric, const EvaluationSystem& system) {
     const size_t count = system.lines.size();
-    std::vector<std::vector<double>> numbers(
-        (count + kSentences - 1) / kSentences);
-    const int64_t workers =
-        std::min(workers_, static_cast<int64_t>(numbers.size()));
+    std::vector<std::vector<double>> numbers((count + kSentences - 1) / kSentences);
+    const int64_t workers = std::min(workers_, static_cast<int64_t>(numbers.size()));
     share_work(numbers.size(), workers, [&](size_t part) {
       const size_t begin = part * kSentences;
-      count_part(
-          system,
-          begin,
-          std::min(count, begin + kSentences),
-          numbers[part]);
+      count_part(system, begin, std::min(count, begin + kSentences), numbers[part]);
     });
     SentenceStatistics statistics;
     for (size_t part = 0; part < numbers.size(); ++part)
@@ -85,15 +74,10 @@ class SharedCount {
   }
 
   void count_part(
-      const EvaluationSystem& system,
-      size_t begin,
-      size_t end,
-      std::vector<double>& numbers) {
+      const EvaluationSystem& system, size_t begin, size_t end, std::vector<double>& numbers) {
     Metric metric = borrow();
     for (size_t i = begin; i < end; ++i)
-      at_line(system, i, [&] {
-        metric->count(system.lines[i], text_.references[i], numbers);
-      });
+      at_line(system, i, [&] { metric->count(system.lines[i], text_.references[i], numbers); });
     const std::lock_guard lock(mutex_);
     spare_.push_back(std::move(metric));
   }
@@ -107,22 +91,15 @@ class SharedCount {
     const size_t end = std::min(begin + kSentences, system.lines.size());
     const size_t width = numbers.size() / (end - begin);
     for (size_t i = begin; i < end; ++i) {
-      const std::span<const double> row(
-          numbers.data() + (i - begin) * width,
-          width);
-      at_line(system, i, [&] {
-        metric.add_counted(row, text_.references[i].size());
-      });
+      const std::span<const double> row(numbers.data() + (i - begin) * width, width);
+      at_line(system, i, [&] { metric.add_counted(row, text_.references[i].size()); });
       statistics.add(row);
     }
   }
 
   template <class Function>
-  static void
-  at_line(const EvaluationSystem& system, size_t i, const Function& function) {
-    located(
-        [&] { return concat(system.name, ":", system.numbers[i]); },
-        function);
+  static void at_line(const EvaluationSystem& system, size_t i, const Function& function) {
+    located([&] { return concat(system.name, ":", system.numbers[i]); }, function);
   }
 
   const EvaluationText& text_;
@@ -162,15 +139,12 @@ std::vector<Measured> measure(
   for (size_t i = 0; i < measured.size(); ++i) {
     measured[i].score = evaluation.metrics[i]->score(number);
     if (flags.confidence && !measured[i].interval)
-      measured[i].interval =
-          bootstrap_interval(statistics[i], score, bootstrap(flags));
+      measured[i].interval = bootstrap_interval(statistics[i], score, bootstrap(flags));
   }
   return measured;
 }
 
-std::string signature(
-    const EvaluationFlags& flags,
-    const CorpusMetric& metric) {
+std::string signature(const EvaluationFlags& flags, const CorpusMetric& metric) {
   if (flags.paired)
     return signature_with(metric.signature(), paired_test(flags));
   if (flags.confidence)
@@ -179,9 +153,7 @@ std::string signature(
 }
 
 Evaluation evaluation_of(
-    const EvaluationFlags& flags,
-    const EvaluationText& text,
-    const MakeMetric& make_metric) {
+    const EvaluationFlags& flags, const EvaluationText& text, const MakeMetric& make_metric) {
   Evaluation evaluation;
   SharedCount counting(text, make_metric, thread_count(flags.threads));
   std::vector<SentenceStatistics>& statistics = evaluation.statistics;
@@ -197,30 +169,20 @@ Evaluation evaluation_of(
 }
 
 /// "33.71 +- 1.20".
-std::string interval_text(
-    const ConfidenceInterval& interval,
-    int64_t decimals) {
-  return concat(
-      fixed(interval.mean, decimals),
-      " +- ",
-      fixed(interval.half_width, decimals));
+std::string interval_text(const ConfidenceInterval& interval, int64_t decimals) {
+  return concat(fixed(interval.mean, decimals), " +- ", fixed(interval.half_width, decimals));
 }
 
-void write_single(
-    const EvaluationFlags& flags,
-    const Evaluation& evaluation,
-    std::ostream& out) {
+void write_single(const EvaluationFlags& flags, const Evaluation& evaluation, std::ostream& out) {
   const CorpusMetric& metric = evaluation.metric();
   for (size_t i = 0; i < evaluation.measured.size(); ++i)
-    out << (i == 0 ? "" : " ")
-        << fixed(evaluation.measured[i][0].score, flags.decimals);
+    out << (i == 0 ? "" : " ") << fixed(evaluation.measured[i][0].score, flags.decimals);
   out << '\n' << metric.report(static_cast<int>(flags.decimals)) << '\n';
   if (!flags.confidence)
     return;
   for (size_t i = 0; i < evaluation.measured.size(); ++i)
     out << metric.name(i) << "|95%|" << evaluation.signature << " = "
-        << interval_text(*evaluation.measured[i][0].interval, flags.decimals)
-        << '\n';
+        << interval_text(*evaluation.measured[i][0].interval, flags.decimals) << '\n';
 }
 
 void write_table(
@@ -230,8 +192,8 @@ void write_table(
     std::ostream& out) {
   out << "system";
   for (size_t i = 0; i < evaluation.measured.size(); ++i)
-    out << '\t' << evaluation.metric().name(i)
-        << (flags.confidence ? "\t95 %" : "") << (flags.paired ? "\tp" : "");
+    out << '\t' << evaluation.metric().name(i) << (flags.confidence ? "\t95 %" : "")
+        << (flags.paired ? "\tp" : "");
   for (size_t s = 0; s < text.systems.size(); ++s) {
     out << '\n' << one_line(text.systems[s].name);
     for (const std::vector<Measured>& systems : evaluation.measured) {
@@ -249,28 +211,20 @@ void write_table(
 Json measured_object(const std::string& name, const Measured& own) {
   Json object = {{"name", name}, {"score", own.score}};
   if (own.interval)
-    object["interval"] = {
-        {"mean", own.interval->mean},
-        {"half_width", own.interval->half_width}};
+    object["interval"] = {{"mean", own.interval->mean}, {"half_width", own.interval->half_width}};
   if (own.p_value)
     object["p_value"] = *own.p_value;
   return object;
 }
 
 /// One system of one measure is the object of that measure.
-void write_json(
-    const EvaluationText& text,
-    const Evaluation& evaluation,
-    std::ostream& out) {
+void write_json(const EvaluationText& text, const Evaluation& evaluation, std::ostream& out) {
   Json systems = Json::array();
   for (size_t s = 0; s < text.systems.size(); ++s) {
     Json scores = Json::array();
     for (size_t i = 0; i < evaluation.measured.size(); ++i)
-      scores.push_back(measured_object(
-          evaluation.metric().name(i),
-          evaluation.measured[i][s]));
-    systems.push_back(
-        {{"system", text.systems[s].name}, {"scores", std::move(scores)}});
+      scores.push_back(measured_object(evaluation.metric().name(i), evaluation.measured[i][s]));
+    systems.push_back({{"system", text.systems[s].name}, {"scores", std::move(scores)}});
   }
   Json object = {{"systems", systems}};
   if (systems.size() == 1)
@@ -283,18 +237,14 @@ void write_json(
 
 /// The scores of one system's sentence, one a measure.
 std::vector<double> sentence_scores(
-    const std::vector<ScoreOfSums>& measures,
-    const SentenceStatistics& system,
-    size_t sentence) {
+    const std::vector<ScoreOfSums>& measures, const SentenceStatistics& system, size_t sentence) {
   std::vector<double> scores;
   for (const ScoreOfSums& measure : measures)
     scores.push_back(measure.exact(system.row(sentence)));
   return scores;
 }
 
-Json sentence_object(
-    const CorpusMetric& metric,
-    const std::vector<double>& scores) {
+Json sentence_object(const CorpusMetric& metric, const std::vector<double>& scores) {
   if (scores.size() == 1)
     return {{"name", metric.name(0)}, {"score", scores[0]}};
   Json list = Json::array();
@@ -319,14 +269,9 @@ void write_sentences(
     Json object = {{"line", text.systems[0].numbers[line]}};
     std::string row;
     for (size_t s = 0; s < text.systems.size(); ++s) {
-      const auto scores =
-          sentence_scores(measures, evaluation.statistics[s], line);
+      const auto scores = sentence_scores(measures, evaluation.statistics[s], line);
       for (size_t i = 0; i < scores.size(); ++i)
-        row += concat(
-            i > 0       ? " "
-                : s > 0 ? "\t"
-                        : "",
-            fixed(scores[i], flags.decimals));
+        row += concat(i > 0 ? " " : s > 0 ? "\t" : "", fixed(scores[i], flags.decimals));
       Json own = sentence_object(metric, scores);
       if (several) {
         own["system"] = text.systems[s].name;
@@ -335,8 +280,7 @@ void write_sentences(
         object.update(own);
       }
     }
-    out << (flags.format == OutputFormat::kJson ? json_line(object) : row)
-        << '\n';
+    out << (flags.format == OutputFormat::kJson ? json_line(object) : row) << '\n';
   }
 }
 

@@ -49,9 +49,7 @@ struct EvaluationText {
 /// together; Error for files that cannot be read, have other numbers of lines,
 /// and for JSON without what the keys name. Blank lines between JSON objects
 /// are left out, and told.
-EvaluationText read_evaluation_text(
-    const EvaluationFlags& flags,
-    std::istream& in);
+EvaluationText read_evaluation_text(const EvaluationFlags& flags, std::istream& in);
 
 /// Gives metrics that are alike, each time a new one.
 using MakeMetric = std::function<std::unique_ptr<CorpusMetric>()>;

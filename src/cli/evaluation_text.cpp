@@ -23,23 +23,16 @@ struct FileTexts {
 
 /// `optional`: null is no text.
 Lines texts_of_line(
-    const std::string& line,
-    const std::string& key,
-    const std::string& where,
-    bool optional) {
+    const std::string& line, const std::string& key, const std::string& where, bool optional) {
   if (key.empty())
     return {line};
   const Json object = json_line_object(line, where);
-  return optional ? json_optional_texts(object, key, where)
-                  : json_texts(object, key, where);
+  return optional ? json_optional_texts(object, key, where) : json_texts(object, key, where);
 }
 
 /// White space at the end of texts goes, as sacreBLEU's program has it.
 FileTexts read_texts(
-    LineReader& reader,
-    const std::string& name,
-    const std::string& key,
-    bool optional) {
+    LineReader& reader, const std::string& name, const std::string& key, bool optional) {
   FileTexts file;
   int64_t blank = 0;
   for (std::string line; reader.next(line);) {
@@ -55,18 +48,12 @@ FileTexts read_texts(
   }
   if (blank > 0)
     log_info(
-        name,
-        ": ",
-        blank,
-        blank == 1 ? " blank line was skipped" : " blank lines were skipped");
+        name, ": ", blank, blank == 1 ? " blank line was skipped" : " blank lines were skipped");
   return file;
 }
 
 /// A hypothesis may hold anything: what is not UTF-8 counts as U+FFFD.
-EvaluationSystem read_system(
-    const std::string& name,
-    LineReader& reader,
-    const std::string& key) {
+EvaluationSystem read_system(const std::string& name, LineReader& reader, const std::string& key) {
   EvaluationSystem system{.name = name, .lines = {}};
   FileTexts file = read_texts(reader, name, key, /*optional=*/false);
   system.numbers = std::move(file.numbers);
@@ -83,8 +70,7 @@ EvaluationSystem read_system(
   if (reader.replaced_lines() > 0)
     log_warning(
         reader.replaced_lines(),
-        " hypotheses held bytes that are not UTF-8, or NUL: replaced by "
-        "U+FFFD and blanks");
+        " hypotheses held bytes that are not UTF-8, or NUL: replaced by U+FFFD and blanks");
   if (system.lines.empty())
     fail(name, " has no hypotheses: nothing to evaluate");
   return system;
@@ -100,30 +86,19 @@ std::vector<std::string> systems_to_read(const EvaluationFlags& flags) {
   std::vector<std::string> files = flags.hypotheses;
   if (!flags.paired)
     return files;
-  const std::string baseline =
-      flags.baseline.empty() ? files.at(0) : flags.baseline;
-  const auto is_baseline = [&](const std::string& file) {
-    return is_same_name(file, baseline);
-  };
+  const std::string baseline = flags.baseline.empty() ? files.at(0) : flags.baseline;
+  const auto is_baseline = [&](const std::string& file) { return is_same_name(file, baseline); };
   const auto first = std::ranges::find_if(files, is_baseline);
   const auto again = std::remove_if(first + 1, files.end(), is_baseline);
   if (again != files.end())
-    log_info(
-        "--hypotheses names the baseline '",
-        baseline,
-        "' more than once: it is one system");
+    log_info("--hypotheses names the baseline '", baseline, "' more than once: it is one system");
   files.erase(again, files.end());
   if (files.size() < 2)
-    fail_usage(
-        "--paired compares systems, but --hypotheses names '",
-        baseline,
-        "' alone");
+    fail_usage("--paired compares systems, but --hypotheses names '", baseline, "' alone");
   return files;
 }
 
-std::vector<EvaluationSystem> read_systems(
-    const EvaluationFlags& flags,
-    std::istream& in) {
+std::vector<EvaluationSystem> read_systems(const EvaluationFlags& flags, std::istream& in) {
   const std::string& key = flags.hypothesis_key;
   std::vector<EvaluationSystem> systems;
   for (const std::string& file : systems_to_read(flags)) {
@@ -135,9 +110,8 @@ std::vector<EvaluationSystem> read_systems(
     LineReader reader(in, name, BadBytes::kReplace);
     systems.push_back(read_system(name, reader, key));
   }
-  const auto baseline = std::ranges::find_if(systems, [&](const auto& system) {
-    return is_same_name(system.name, flags.baseline);
-  });
+  const auto baseline = std::ranges::find_if(
+      systems, [&](const auto& system) { return is_same_name(system.name, flags.baseline); });
   if (baseline != systems.end())
     std::rotate(systems.begin(), baseline, baseline + 1);
   return systems;
@@ -147,18 +121,14 @@ void check_flags(const EvaluationFlags& flags) {
   const size_t systems = std::max<size_t>(flags.hypotheses.size(), 1);
   if (flags.paired && systems < 2)
     fail_usage(
-        "--paired compares systems: --hypotheses must name two files at "
-        "least, but names ",
+        "--paired compares systems: --hypotheses must name two files at least, but names ",
         flags.hypotheses.size());
   if (!flags.baseline.empty() && !flags.paired)
     fail_usage("--baseline is for --paired");
   if (!flags.baseline.empty() &&
-      std::ranges::find(flags.hypotheses, flags.baseline) ==
-          flags.hypotheses.end())
+      std::ranges::find(flags.hypotheses, flags.baseline) == flags.hypotheses.end())
     fail_usage(
-        "--baseline must be one of the files of --hypotheses, but got '",
-        flags.baseline,
-        "'");
+        "--baseline must be one of the files of --hypotheses, but got '", flags.baseline, "'");
   if (flags.sentence && (flags.confidence || flags.paired))
     fail_usage(
         flags.paired ? "--paired" : "--confidence",
@@ -174,16 +144,13 @@ void check_flags(const EvaluationFlags& flags) {
 
 }  // namespace
 
-EvaluationText read_evaluation_text(
-    const EvaluationFlags& flags,
-    std::istream& in) {
+EvaluationText read_evaluation_text(const EvaluationFlags& flags, std::istream& in) {
   check_flags(flags);
   EvaluationText text;
   std::vector<int64_t> numbers;  // of the first file's lines
   for (const std::string& file : flags.references) {
     LineReader reader(file, BadBytes::kReject);
-    FileTexts read =
-        read_texts(reader, file, flags.reference_key, /*optional=*/true);
+    FileTexts read = read_texts(reader, file, flags.reference_key, /*optional=*/true);
     std::vector<Lines>& lines = read.texts;
     if (numbers.empty())
       numbers = std::move(read.numbers);

@@ -28,20 +28,14 @@ struct ExportFlags {
 
 void add_export(Program& program) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App& verb = program.add_verb(
-      "export",
-      "Write a model's parameters as a PyTorch file",
-      kExportExamples);
+  CLI::App& verb =
+      program.add_verb("export", "Write a model's parameters as a PyTorch file", kExportExamples);
   add_choice(verb, "--format", flags->format, "fairseq or pytorch")->required();
-  add_path(verb, "DIR", flags->model, "Model folder or checkpoint")
-      ->type_name("")
-      ->required();
+  add_path(verb, "DIR", flags->model, "Model folder or checkpoint")->type_name("")->required();
   verb.add_option("OUT", flags->output, "File to write")->required();
   add_follow_links(verb, flags->model);
   verb.callback([&program, flags] {
-    program.run = [flags] {
-      export_model(flags->model, flags->format, flags->output);
-    };
+    program.run = [flags] { export_model(flags->model, flags->format, flags->output); };
   });
 }
 

@@ -39,9 +39,7 @@ std::string typed_name(const std::string& flags) {
   const auto typed = std::ranges::find_if(names, was_typed);
   if (typed != names.end())
     return *typed;
-  const auto is_long = [](const std::string& name) {
-    return name.starts_with("--");
-  };
+  const auto is_long = [](const std::string& name) { return name.starts_with("--"); };
   const auto longer = std::ranges::find_if(names, is_long);
   return longer == names.end() ? names.front() : *longer;
 }
@@ -81,16 +79,13 @@ CLI::Option* add_integer(
 namespace {
 
 constexpr const char* kFollowLinks =
-    "Links in folders that are read may lead out of them, as in a trusted "
-    "cache";
+    "Links in folders that are read may lead out of them, as in a trusted cache";
 
 }  // namespace
 
 CLI::Option* add_follow_links(CLI::App& app, Links& links) {
   return app.add_flag_callback(
-      "--follow-links",
-      [&links] { links = Links::kAnywhere; },
-      kFollowLinks);
+      "--follow-links", [&links] { links = Links::kAnywhere; }, kFollowLinks);
 }
 
 CLI::Option* add_follow_links(CLI::App& app, RootedPath& folder) {
@@ -101,50 +96,31 @@ CLI::Option* add_follow_links(CLI::App& app, RootedPath& folder) {
 }
 
 CLI::Option* add_path(
-    CLI::App& app,
-    const std::string& flag,
-    RootedPath& path,
-    const std::string& help) {
+    CLI::App& app, const std::string& flag, RootedPath& path, const std::string& help) {
   return app.add_option_function<std::string>(
-      flag,
-      [&path](const std::string& given) {
-        path = RootedPath(given, path.links());
-      },
-      help);
+      flag, [&path](const std::string& given) { path = RootedPath(given, path.links()); }, help);
 }
 
 CLI::Option* add_model(CLI::App& app, RootedPath& model) {
   CLI::Option* const option = add_path(
-      app,
-      "-m,--model",
-      model,
-      "Model folder (its best checkpoint) or a .safetensors file in one");
+      app, "-m,--model", model, "Model folder (its best checkpoint) or a .safetensors file in one");
   add_follow_links(app, model);
   return option->type_name("DIR")->required();
 }
 
 CLI::Option* add_strict(CLI::App& app, bool& strict) {
   return app.add_flag(
-      "--strict",
-      strict,
-      "Stop at the first line that fails; else the others are done first");
+      "--strict", strict, "Stop at the first line that fails; else the others are done first");
 }
 
 CLI::Option* add_real(
-    CLI::App& app,
-    const std::string& flag,
-    double& value,
-    const std::string& help) {
+    CLI::App& app, const std::string& flag, double& value, const std::string& help) {
   const auto read = [&value, flag](const std::string& text) {
     double number = 0;
     const char* end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, number);
     if (error != std::errc() || stop != end || !std::isfinite(number))
-      fail_usage(
-          typed_name(flag),
-          " must be a finite number, but got '",
-          text,
-          "'");
+      fail_usage(typed_name(flag), " must be a finite number, but got '", text, "'");
     value = number;
   };
   return app.add_option_function<std::string>(flag, read, help)

@@ -39,10 +39,7 @@ CLI::Option* add_follow_links(CLI::App& app, RootedPath& folder);
 
 /// Adds `flag` for a path; what its links may do stays.
 CLI::Option* add_path(
-    CLI::App& app,
-    const std::string& flag,
-    RootedPath& path,
-    const std::string& help);
+    CLI::App& app, const std::string& flag, RootedPath& path, const std::string& help);
 
 /// Adds `-m,--model DIR`, which must be given, and `--follow-links`.
 CLI::Option* add_model(CLI::App& app, RootedPath& model);
@@ -52,10 +49,7 @@ CLI::Option* add_strict(CLI::App& app, bool& strict);
 
 /// Adds `--name X` for a finite number.
 CLI::Option* add_real(
-    CLI::App& app,
-    const std::string& flag,
-    double& value,
-    const std::string& help);
+    CLI::App& app, const std::string& flag, double& value, const std::string& help);
 
 /// Adds a flag that may be repeated, with one value each time.
 CLI::Option* add_repeated(
@@ -66,11 +60,7 @@ CLI::Option* add_repeated(
 
 /// Adds `--name NAME` for one of an enum's names.
 template <class E>
-CLI::Option* add_choice(
-    CLI::App& app,
-    const std::string& flag,
-    E& value,
-    const std::string& help) {
+CLI::Option* add_choice(CLI::App& app, const std::string& flag, E& value, const std::string& help) {
   return app
       .add_option_function<std::string>(
           flag,
@@ -88,10 +78,7 @@ class FlagVisitor {
  public:
   /// `synonyms`: other flags for a key, {"tokenizer", "--tokenize"}, or one
   /// that says no, {"lowercase", "!--no-lowercase"}.
-  FlagVisitor(
-      CLI::App& app,
-      std::string group,
-      std::map<std::string, std::string> synonyms = {})
+  FlagVisitor(CLI::App& app, std::string group, std::map<std::string, std::string> synonyms = {})
       : app_(app), group_(std::move(group)), synonyms_(std::move(synonyms)) {}
 
   template <class T>
@@ -105,8 +92,7 @@ class FlagVisitor {
       option = app_.add_option(flag_name(key), value, help)->type_name("NAME");
     else if constexpr (std::is_same_v<T, bool>)
       option = app_.add_flag(
-          value ? concat(flag_name(key), ",!", flag_name(concat("no_", key)))
-                : flag_name(key),
+          value ? concat(flag_name(key), ",!", flag_name(concat("no_", key))) : flag_name(key),
           value,
           help);
     else

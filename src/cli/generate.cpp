@@ -17,8 +17,7 @@ constexpr const char* kGenerateExamples =
     "Examples:\n"
     "  seqconv generate --model runs/lm --prompt 'The house'\n"
     "  seqconv generate --model runs/lm --prompt-file begin.txt --length 1000\n"
-    "  seqconv generate --model runs/lm --temperature 0.8 --top-p 0.95 "
-    "--seed 7";
+    "  seqconv generate --model runs/lm --temperature 0.8 --top-p 0.95 --seed 7";
 
 struct GenerateFlags {
   GenerateArguments arguments;
@@ -45,32 +44,18 @@ void run_generate(GenerateFlags& flags, std::ostream& out) {
 void add_generate(Program& program) {
   auto flags = std::make_shared<GenerateFlags>();
   GenerateArguments& arguments = flags->arguments;
-  CLI::App& verb = program.add_verb(
-      "generate",
-      "Write text with a language model",
-      kGenerateExamples);
+  CLI::App& verb =
+      program.add_verb("generate", "Write text with a language model", kGenerateExamples);
   add_model(verb, arguments.model);
-  verb.add_option("-p,--prompt", arguments.prompt, "Text to go on with [none]")
-      ->type_name("TEXT");
-  verb.add_option(
-          "--prompt-file",
-          flags->prompt_file,
-          "File with the text to go on with")
+  verb.add_option("-p,--prompt", arguments.prompt, "Text to go on with [none]")->type_name("TEXT");
+  verb.add_option("--prompt-file", flags->prompt_file, "File with the text to go on with")
       ->type_name("FILE");
   add_integer(verb, "--length", arguments.length, "Tokens to write", 1);
   add_integer(
-      verb,
-      "--seed",
-      arguments.seed,
-      "Seed of the draws",
-      0,
-      std::numeric_limits<int64_t>::max());
+      verb, "--seed", arguments.seed, "Seed of the draws", 0, std::numeric_limits<int64_t>::max());
   flags->sampling = std::make_unique<FlagVisitor>(verb, "Sampling");
   arguments.sampling.visit(*flags->sampling);
-  verb.add_flag(
-      "--stats",
-      arguments.stats,
-      "Tokens and their rate on standard error at the end");
+  verb.add_flag("--stats", arguments.stats, "Tokens and their rate on standard error at the end");
   add_backend(verb, flags->backend);
   verb.callback([&program, flags] {
     program.run = [&program, flags] { run_generate(*flags, program.out); };

@@ -26,8 +26,7 @@ std::string names_of_option(const CLI::Option& option) {
 }
 
 bool is_repeatable(const CLI::Option& option) {
-  return takes_many(option) && !option.get_positional() &&
-      !option.get_allow_extra_args();
+  return takes_many(option) && !option.get_positional() && !option.get_allow_extra_args();
 }
 
 std::string values_of_option(const CLI::Option& option) {
@@ -36,14 +35,11 @@ std::string values_of_option(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   if (type.empty())  // a switch
     return "";
-  return takes_many(option) && !is_repeatable(option)
-      ? concat(" ", type, " [", type, " ...]")
-      : concat(" ", type);
+  return takes_many(option) && !is_repeatable(option) ? concat(" ", type, " [", type, " ...]")
+                                                      : concat(" ", type);
 }
 
-std::string HelpFormatter::make_option_name(
-    const CLI::Option* option,
-    bool /*positional*/) const {
+std::string HelpFormatter::make_option_name(const CLI::Option* option, bool /*positional*/) const {
   return names_of_option(*option);
 }
 

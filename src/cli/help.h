@@ -19,8 +19,7 @@ bool is_repeatable(const CLI::Option& option);
 /// CLI11's, but for what these functions say.
 class HelpFormatter : public CLI::Formatter {
  public:
-  std::string make_option_name(const CLI::Option* option, bool positional)
-      const override;
+  std::string make_option_name(const CLI::Option* option, bool positional) const override;
   std::string make_option_opts(const CLI::Option* option) const override;
 };
 

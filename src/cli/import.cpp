@@ -34,13 +34,11 @@ struct ImportFlags {
 
 void run_import(ImportFlags flags) {
   ImportRequest& request = flags.request;
-  request.weights =
-      flags.ema ? CheckpointWeights::kEma : CheckpointWeights::kTrained;
+  request.weights = flags.ema ? CheckpointWeights::kEma : CheckpointWeights::kTrained;
   TextOptions& text = request.text;
   if (!text.bpe_codes.empty() && !text.sentencepiece_model.empty())
     fail_usage(
-        "--bpe-codes and --sentencepiece contradict each other: a model has "
-        "one kind of subwords");
+        "--bpe-codes and --sentencepiece contradict each other: a model has one kind of subwords");
   text.subword = !text.bpe_codes.empty()  ? Subword::kBpe
       : !text.sentencepiece_model.empty() ? Subword::kSentencePiece
                                           : Subword::kNone;
@@ -65,10 +63,9 @@ void add_text(CLI::App& verb, ImportFlags& flags) {
       {"source_dictionary", "--source-dictionary"},
       {"target_dictionary", "--target-dictionary"},
       {"dictionary", "--dictionary"}};
-  const auto file =
-      [&](const char* flag, std::string& value, const char* help) {
-        verb.add_option(flag, value, help)->type_name("FILE")->group("Text");
-      };
+  const auto file = [&](const char* flag, std::string& value, const char* help) {
+    verb.add_option(flag, value, help)->type_name("FILE")->group("Text");
+  };
   file("--source-dictionary", text.source_dictionary, "dict.txt of the source");
   file("--target-dictionary", text.target_dictionary, "dict.txt of the target");
   file("--dictionary", text.dictionary, "dict.txt of a language model");
@@ -77,32 +74,25 @@ void add_text(CLI::App& verb, ImportFlags& flags) {
       text.bpe_codes,
       "Merges of subword-nmt; without them text is in the model's own symbols");
   file("--sentencepiece", text.sentencepiece_model, "Model of SentencePiece");
-  add_choice(
-      verb,
-      "--tokenizer",
-      text.tokenizer,
-      "none (the text is tokenised already) or moses")
+  add_choice(verb, "--tokenizer", text.tokenizer, "none (the text is tokenised already) or moses")
       ->group("Text");
-  const auto language =
-      [&](const char* flag, std::string& value, const char* help) {
-        verb.add_option(flag, value, help)->type_name("CODE")->group("Text");
-      };
+  const auto language = [&](const char* flag, std::string& value, const char* help) {
+    verb.add_option(flag, value, help)->type_name("CODE")->group("Text");
+  };
   language("--source-language", text.source_language, "moses: of the source");
   language("--target-language", text.target_language, "moses: of the target");
   language("--language", text.language, "moses: of a language model");
   verb.add_flag(
           "--moses-escape",
           text.moses_escape,
-          "moses: tokens with &apos; and the like, as most published models "
-          "have them")
+          R"(moses: tokens with &apos; and the like, as most published models have them)")
       ->group("Text");
   verb.add_flag(
           "--moses-split-dashes",
           text.moses_split_dashes,
           "moses: a-b becomes a @-@ b, as in the WMT models")
       ->group("Text");
-  verb.add_flag("--lowercase", text.lowercase, "Lower-case text first")
-      ->group("Text");
+  verb.add_flag("--lowercase", text.lowercase, "Lower-case text first")->group("Text");
 }
 
 }  // namespace
@@ -110,32 +100,23 @@ void add_text(CLI::App& verb, ImportFlags& flags) {
 void add_import(Program& program) {
   auto flags = std::make_shared<ImportFlags>();
   CLI::App& verb = program.add_verb(
-      "import",
-      "Make a model folder of a fairseq or TaLK checkpoint",
-      kImportExamples);
+      "import", "Make a model folder of a fairseq or TaLK checkpoint", kImportExamples);
   ImportRequest& request = flags->request;
-  verb.add_option(
-          "-c,--checkpoint",
-          request.checkpoints,
-          "Checkpoint; the mean of several")
+  verb.add_option("-c,--checkpoint", request.checkpoints, "Checkpoint; the mean of several")
       ->type_name("FILE")
       ->required();
   verb.add_option("-o,--output", request.output, "Model folder to write")
       ->type_name("DIR")
       ->required();
   verb.add_flag(
-      "--ema",
-      flags->ema,
-      "Take the moving average of the weights that the checkpoint holds");
+      "--ema", flags->ema, "Take the moving average of the weights that the checkpoint holds");
   verb.add_option(
           "--preset",
           flags->preset,
-          "What the checkpoint does not say: a configuration "
-          "(lightconv_wmt_en_de_big) or file")
+          R"(What the checkpoint does not say: a configuration (lightconv_wmt_en_de_big) or file)")
       ->type_name("NAME");
   add_text(verb, *flags);
-  verb.callback(
-      [&program, flags] { program.run = [flags] { run_import(*flags); }; });
+  verb.callback([&program, flags] { program.run = [flags] { run_import(*flags); }; });
 }
 
 }  // namespace seqconv::internal::cli

@@ -17,8 +17,7 @@ namespace {
 constexpr const char* kInfoExamples =
     "Examples:\n"
     "  seqconv info runs/numbers\n"
-    "  seqconv info "
-    "runs/numbers/training/checkpoints/update-00002000.safetensors";
+    "  seqconv info runs/numbers/training/checkpoints/update-00002000.safetensors";
 
 // "key: value" on one line, whatever a name or a value holds.
 template <class Value>
@@ -59,8 +58,7 @@ void write_parameters(const RootedPath& checkpoint, std::ostream& out) {
 
 void write_vocabularies(const ModelFiles& model, std::ostream& out) {
   const Json none;
-  const auto inside =
-      [&none](const Json& table, const char* key) -> const Json& {
+  const auto inside = [&none](const Json& table, const char* key) -> const Json& {
     return table.is_object() && table.contains(key) ? table.at(key) : none;
   };
   for (const auto& [key, label] :
@@ -78,8 +76,7 @@ void write_vocabularies(const ModelFiles& model, std::ostream& out) {
 void write_checkpoints(const fs::path& folder, std::ostream& out) {
   std::error_code none;
   std::vector<std::string> names;
-  for (const auto& entry :
-       fs::recursive_directory_iterator(folder / "training", none))
+  for (const auto& entry : fs::recursive_directory_iterator(folder / "training", none))
     if (entry.path().extension() == ".safetensors")
       names.push_back(fs::relative(entry.path(), folder).string());
   std::sort(names.begin(), names.end());
@@ -111,8 +108,7 @@ void run_info(const RootedPath& path, std::ostream& out) {
   };
   attempt([&] { write_parameters(model.parameters, out); });
   attempt([&] { write_vocabularies(model, out); });
-  for (const char* key :
-       {"architecture", "text", "stream", "decoding", "documents"})
+  for (const char* key : {"architecture", "text", "stream", "decoding", "documents"})
     if (model.config.contains(key) && model.config[key].is_object())
       write_rows(model.config[key], key, out);
   write_checkpoints(model.folder, out);
@@ -126,16 +122,11 @@ void run_info(const RootedPath& path, std::ostream& out) {
 void add_info(Program& program) {
   auto path = std::make_shared<RootedPath>();
   CLI::App& verb = program.add_verb(
-      "info",
-      "Describe a model: architecture, parameters, text, checkpoints",
-      kInfoExamples);
-  add_path(verb, "DIR", *path, "Model folder or checkpoint")
-      ->type_name("")
-      ->required();
+      "info", "Describe a model: architecture, parameters, text, checkpoints", kInfoExamples);
+  add_path(verb, "DIR", *path, "Model folder or checkpoint")->type_name("")->required();
   add_follow_links(verb, *path);
-  verb.callback([&program, path] {
-    program.run = [&program, path] { run_info(*path, program.out); };
-  });
+  verb.callback(
+      [&program, path] { program.run = [&program, path] { run_info(*path, program.out); }; });
 }
 
 }  // namespace seqconv::internal::cli

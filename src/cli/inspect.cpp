@@ -27,10 +27,10 @@ enum class InspectFormat { kHtml, kSvg };
 
 template <>
 struct seqconv::internal::EnumNames<seqconv::internal::cli::InspectFormat> {
-  static constexpr auto kNames = std::to_array<
-      std::pair<std::string_view, seqconv::internal::cli::InspectFormat>>(
-      {{"html", seqconv::internal::cli::InspectFormat::kHtml},
-       {"svg", seqconv::internal::cli::InspectFormat::kSvg}});
+  static constexpr auto kNames =
+      std::to_array<std::pair<std::string_view, seqconv::internal::cli::InspectFormat>>(
+          {{"html", seqconv::internal::cli::InspectFormat::kHtml},
+           {"svg", seqconv::internal::cli::InspectFormat::kSvg}});
 };
 
 namespace seqconv::internal::cli {
@@ -69,10 +69,7 @@ void check_flags(const InspectFlags& flags) {
 }
 
 /// The model's own run, if it has one, and those of --run.
-void read_runs(
-    const InspectFlags& flags,
-    const ModelFiles& files,
-    Inspected& model) {
+void read_runs(const InspectFlags& flags, const ModelFiles& files, Inspected& model) {
   std::vector<fs::path> paths;
   std::vector<RootedPath> found;
   if (const auto own = report::metrics_file(files.folder)) {
@@ -82,19 +79,12 @@ void read_runs(
   for (const std::string& run : flags.runs) {
     const auto file = report::metrics_file({run, flags.model.links()});
     if (!file)
-      fail(
-          "the run '",
-          run,
-          "' is no folder with training/metrics.jsonl and no .jsonl file");
+      fail("the run '", run, "' is no folder with training/metrics.jsonl and no .jsonl file");
     paths.emplace_back(run);
     found.push_back(*file);
   }
   if (paths.size() > report::kMostRuns)
-    fail_usage(
-        "at most ",
-        report::kMostRuns,
-        " runs stand side by side, but got ",
-        paths.size());
+    fail_usage("at most ", report::kMostRuns, " runs stand side by side, but got ", paths.size());
   const std::vector<std::string> names = report::run_names(paths);
   for (size_t i = 0; i < paths.size(); ++i) {
     try {
@@ -115,20 +105,12 @@ void read_runs(
 
 void check_count(size_t symbols) {
   if (symbols == 0)
-    fail_usage("--text holds nothing that the model reads: no symbol is left "
-               "of it");
+    fail_usage("--text holds nothing that the model reads: no symbol is left of it");
   if (symbols > kMostSymbols)
-    fail_usage(
-        "--text has ",
-        symbols,
-        " symbols, but at most ",
-        kMostSymbols,
-        " can be shown");
+    fail_usage("--text has ", symbols, " symbols, but at most ", kMostSymbols, " can be shown");
 }
 
-std::vector<std::string> symbols_of(
-    const TextPipeline& text,
-    std::span<const int32_t> ids) {
+std::vector<std::string> symbols_of(const TextPipeline& text, std::span<const int32_t> ids) {
   std::vector<std::string> symbols;
   for (const int32_t id : ids)
     symbols.push_back(text.vocabulary().symbol(id));
@@ -146,18 +128,14 @@ void add_ends(ProbedSymbols& symbols) {
 
 /// The ids of a translation by the model's own search.
 std::vector<int32_t> translated(
-    const TranslationSystem& system,
-    const std::string& line,
-    Inspected& model) {
+    const TranslationSystem& system, const std::string& line, Inspected& model) {
   TranslatorOptions options;
   options.search = system.decoding;
   options.search.n_best = 1;
   const Translator translator(system, options);
   const TranslationResult result = translator.translate({{.line = line}}).at(0);
   SEQCONV_CHECK(
-      result.status == RequestStatus::kDone,
-      "--text cannot be translated: ",
-      result.error);
+      result.status == RequestStatus::kDone, "--text cannot be translated: ", result.error);
   for (const std::string& note : result.notes) {
     log_warning(note);
     model.notes.push_back(note);
@@ -183,18 +161,13 @@ std::vector<int32_t> translated(
   return ids;
 }
 
-void probe_translator(
-    const InspectFlags& flags,
-    const ModelFiles& files,
-    Inspected& model) {
-  const TranslationDescription described =
-      read_translation_description(files.folder);
+void probe_translator(const InspectFlags& flags, const ModelFiles& files, Inspected& model) {
+  const TranslationDescription described = read_translation_description(files.folder);
   std::vector<int32_t> source, target;
   if (flags.text_given->count() > 0) {
     source = described.text.source->encode(flags.text);
     check_count(source.size());
-    const TranslationSystem system =
-        open_translation({flags.model}, RuntimeBackends());
+    const TranslationSystem system = open_translation({flags.model}, RuntimeBackends());
     target = translated(system, flags.text, model);
     if (const int64_t most = system.backend->limits().source; most > 0)
       source.resize(std::min(source.size(), static_cast<size_t>(most) - 1));
@@ -204,15 +177,10 @@ void probe_translator(
     add_ends(model.symbols);
   }
   model.probe = probe_translation(
-      {described.options, described.vocabulary(), files.parameters},
-      source,
-      target);
+      {described.options, described.vocabulary(), files.parameters}, source, target);
 }
 
-void probe_reader(
-    const InspectFlags& flags,
-    const ModelFiles& files,
-    Inspected& model) {
+void probe_reader(const InspectFlags& flags, const ModelFiles& files, Inspected& model) {
   const LanguageDescription described = read_language_description(files.folder);
   std::vector<int32_t> ids = {kEndId};
   if (flags.text_given->count() > 0) {
@@ -224,18 +192,13 @@ void probe_reader(
     model.symbols.written = symbols_of(*described.text.text, text);
     add_ends(model.symbols);
   }
-  model.probe = probe_language(
-      {described.options, described.vocabulary(), files.parameters},
-      ids);
+  model.probe = probe_language({described.options, described.vocabulary(), files.parameters}, ids);
 }
 
 void add_facts(const ModelFiles& files, Inspected& model) {
+  model.facts.emplace_back("task", std::string(enum_name(task_of_model(files.folder))));
   model.facts.emplace_back(
-      "task",
-      std::string(enum_name(task_of_model(files.folder))));
-  model.facts.emplace_back(
-      "parameters",
-      concat(parameter_count(parameters_of_model(files.folder))));
+      "parameters", concat(parameter_count(parameters_of_model(files.folder))));
   model.facts.emplace_back("file", files.parameters.string());
   const SafetensorsReader reader(files.parameters);
   for (const auto& [key, value] : reader.metadata())
@@ -247,12 +210,10 @@ void add_facts(const ModelFiles& files, Inspected& model) {
 void check_own_chart(const fs::path& file) {
   std::error_code none;
   SEQCONV_CHECK(
-      !fs::exists(file, none) ||
-          report::is_svg_file(read_file({file, Links::kAnywhere})),
+      !fs::exists(file, none) || report::is_svg_file(read_file({file, Links::kAnywhere})),
       "'",
       file.string(),
-      "' would be lost, and is no chart of this program: choose another "
-      "--output");
+      "' would be lost, and is no chart of this program: choose another --output");
 }
 
 void write_charts(const InspectFlags& flags, const Inspected& model) {
@@ -285,11 +246,8 @@ void run_inspect(const InspectFlags& flags) {
     probe_translator(flags, files, model);
   else
     probe_reader(flags, files, model);
-  const std::string title =
-      concat("Model ", report::run_names({files.folder}).at(0));
-  write_file_atomically(
-      flags.output,
-      report::page(title, inspection_body(title, model)));
+  const std::string title = concat("Model ", report::run_names({files.folder}).at(0));
+  write_file_atomically(flags.output, report::page(title, inspection_body(title, model)));
   log_info("wrote ", flags.output);
 }
 
@@ -298,36 +256,22 @@ void run_inspect(const InspectFlags& flags) {
 void add_inspect(Program& program) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App& verb = program.add_verb(
-      "inspect",
-      "Draw a model's training, kernels and attention as one page",
-      kInspectExamples);
+      "inspect", "Draw a model's training, kernels and attention as one page", kInspectExamples);
   add_model(verb, flags->model);
   flags->text_given =
-      verb.add_option(
-              "--text",
-              flags->text,
-              "Sentence whose way through the model is shown [none]")
+      verb.add_option("--text", flags->text, "Sentence whose way through the model is shown [none]")
           ->type_name("TEXT");
   add_repeated(
       verb,
       "--run",
       flags->runs,
-      "Model folder whose training stands beside the model's own, or its "
-      "metrics.jsonl")
+      R"(Model folder whose training stands beside the model's own, or its metrics.jsonl)")
       ->type_name("DIR");
-  verb.add_option(
-          "-o,--output",
-          flags->output,
-          "The page, or with --format svg a folder")
+  verb.add_option("-o,--output", flags->output, "The page, or with --format svg a folder")
       ->type_name("FILE")
       ->required();
-  add_choice(
-      verb,
-      "--format",
-      flags->format,
-      "html: the page; svg: the curves alone");
-  verb.callback(
-      [&program, flags] { program.run = [flags] { run_inspect(*flags); }; });
+  add_choice(verb, "--format", flags->format, "html: the page; svg: the curves alone");
+  verb.callback([&program, flags] { program.run = [flags] { run_inspect(*flags); }; });
 }
 
 }  // namespace seqconv::internal::cli

@@ -26,8 +26,7 @@ std::string soft(const std::string& text) {
 Axis tap_axis(int64_t taps, int64_t padding_left) {
   Axis axis{concat("taps-", taps, "-", padding_left), {}};
   for (int64_t j = 0; j < taps; ++j)
-    axis.labels.push_back(
-        concat(j > padding_left ? "+" : "", j - padding_left));
+    axis.labels.push_back(concat(j > padding_left ? "+" : "", j - padding_left));
   return axis;
 }
 
@@ -56,8 +55,7 @@ std::vector<float> of_head(const PositionWeights& weights, int64_t head) {
       double sum = 0;
       for (int64_t h = first; h < end; ++h)
         sum += static_cast<double>(weights.at(row, h, i));
-      values.push_back(
-          static_cast<float>(sum / static_cast<double>(end - first)));
+      values.push_back(static_cast<float>(sum / static_cast<double>(end - first)));
     }
   return values;
 }
@@ -81,8 +79,7 @@ class MapWriter {
           head_axis(weights.heads),
           tap_axis(weights.width, weights.padding_left));
     } else {
-      for (int64_t head = weights.heads == 1 ? 0 : -1; head < weights.heads;
-           ++head)
+      for (int64_t head = weights.heads == 1 ? 0 : -1; head < weights.heads; ++head)
         drawn += head_map(where, weights, head, rows, columns);
     }
     return concat("<div class=\"maps\">\n", drawn, "</div>\n", legend(weights));
@@ -103,14 +100,8 @@ class MapWriter {
 
   std::string legend(const PositionWeights& weights) const {
     return weights.form == WeightForm::kReach
-        ? soft(concat(
-              "Furthest reach: ",
-              report::number_text(full(weights), 3),
-              " positions."))
-        : soft(concat(
-              "Full colour: ",
-              report::number_text(full(weights), 3),
-              "."));
+        ? soft(concat("Furthest reach: ", report::number_text(full(weights), 3), " positions."))
+        : soft(concat("Full colour: ", report::number_text(full(weights), 3), "."));
   }
 
   std::string head_map(
@@ -119,8 +110,7 @@ class MapWriter {
       int64_t head,
       const Axis& rows,
       const Axis& columns) {
-    const std::string name =
-        head < 0 ? "mean of the heads" : concat("head ", head + 1);
+    const std::string name = head < 0 ? "mean of the heads" : concat("head ", head + 1);
     const bool labelled = head < 0 || weights.heads == 1;
     const bool taps = weights.form == WeightForm::kTaps;
     return figure(
@@ -144,20 +134,14 @@ class MapWriter {
     lists_[columns.id] = columns.labels;
     std::string svg;
     if (weights.form == WeightForm::kReach) {
-      svg = report::svg_of(
-          report::WindowMap{style, rows, std::move(weights.values)});
+      svg = report::svg_of(report::WindowMap{style, rows, std::move(weights.values)});
     } else {
       report::HeatMap map{style, rows, columns, std::move(weights.values)};
       if (weights.form == WeightForm::kTaps)
         map.shift = weights.padding_left;
       svg = report::svg_of(map);
     }
-    return concat(
-        "<figure>\n<figcaption>",
-        escape(caption),
-        "</figcaption>\n",
-        svg,
-        "</figure>\n");
+    return concat("<figure>\n<figcaption>", escape(caption), "</figcaption>\n", svg, "</figure>\n");
   }
 
   std::map<std::string, std::vector<std::string>> lists_;
@@ -182,14 +166,13 @@ const char* explanation(WeightForm form) {
     case WeightForm::kNone:
       return "Its positions have no weights of their own to show.";
     case WeightForm::kFixedTaps:
-      return "Learned kernels, normalised as the model uses them: how much of "
-             "the position at each offset a head takes.";
+      return "Learned kernels, normalised as the model uses them: how much of the position at each "
+             "offset a head takes.";
     case WeightForm::kTaps:
-      return "The kernel that each position (row) predicts: how much of the "
-             "position at each offset a head takes.";
+      return "The kernel that each position (row) predicts: how much of the position at each "
+             "offset a head takes.";
     case WeightForm::kReach:
-      return "The window of each position (row): all that it holds counts the "
-             "same.";
+      return "The window of each position (row): all that it holds counts the same.";
     case WeightForm::kPositions:
       return "How much of each position (column) a position (row) takes.";
   }
@@ -211,8 +194,7 @@ std::string layer(
     return text + soft("They depend on the sentence: give one by --text.");
   const Axis none;
   const Axis& axis = symbols == nullptr ? none : *symbols;
-  return text +
-      writer.maps(concat(side, " layer ", number + 1), probe.mixer, axis, axis);
+  return text + writer.maps(concat(side, " layer ", number + 1), probe.mixer, axis, axis);
 }
 
 std::string stack(
@@ -223,41 +205,27 @@ std::string stack(
   if (layers.empty())
     return "";
   std::string text = concat(
-      "<section id=\"",
-      side,
-      "\">\n<h2>",
-      side == "encoder" ? "Encoder" : "Decoder",
-      "</h2>\n");
+      "<section id=\"", side, "\">\n<h2>", side == "encoder" ? "Encoder" : "Decoder", "</h2>\n");
   for (size_t i = 0; i < layers.size(); ++i)
     text += element("article", layer(side, i, layers[i], symbols, writer));
   return text + "</section>\n";
 }
 
 std::string cross_attention(
-    const std::vector<LayerProbe>& layers,
-    const ProbedSymbols& symbols,
-    MapWriter& writer) {
+    const std::vector<LayerProbe>& layers, const ProbedSymbols& symbols, MapWriter& writer) {
   if (layers.empty() || layers[0].source.form == WeightForm::kNone)
     return "";
-  std::string text =
-      "<section id=\"cross-attention\">\n<h2>Cross-attention</h2>\n";
+  std::string text = "<section id=\"cross-attention\">\n<h2>Cross-attention</h2>\n";
   if (!symbols.given)
-    return text + soft("It depends on the sentence: give one by --text.") +
-        "</section>\n";
-  text +=
-      soft("How much of each source symbol (column) the decoder takes when it "
-           "writes a symbol (row).");
-  const Axis rows{"written", symbols.written},
-      columns{"source", symbols.source};
+    return text + soft("It depends on the sentence: give one by --text.") + "</section>\n";
+  text += soft(
+      "How much of each source symbol (column) the decoder takes when it writes a symbol (row).");
+  const Axis rows{"written", symbols.written}, columns{"source", symbols.source};
   for (size_t i = 0; i < layers.size(); ++i)
     text += element(
         "article",
         element("h3", concat("Layer ", i + 1)) +
-            writer.maps(
-                concat("cross-attention, layer ", i + 1),
-                layers[i].source,
-                rows,
-                columns));
+            writer.maps(concat("cross-attention, layer ", i + 1), layers[i].source, rows, columns));
   return text + "</section>\n";
 }
 
@@ -265,8 +233,8 @@ std::string curves(const std::vector<report::Run>& runs) {
   std::string text = "<section id=\"training\">\n<h2>Training</h2>\n";
   if (runs.empty())
     return text +
-        soft("There are no curves: the folder has no training/metrics.jsonl "
-             "with records (an imported or averaged model has none).") +
+        soft("There are no curves: the folder has no training/metrics.jsonl with records (an "
+             "imported or averaged model has none).") +
         "</section>\n";
   text += "<div class=\"charts\">\n";
   for (const report::Chart& chart : report::training_charts(runs))
@@ -277,12 +245,8 @@ std::string curves(const std::vector<report::Run>& runs) {
 std::string facts(const Inspected& model) {
   std::string rows;
   for (const auto& [name, value] : model.facts)
-    rows += concat(
-        "<tr><th scope=\"row\">",
-        escape(name),
-        "</th><td>",
-        escape(value),
-        "</td></tr>\n");
+    rows +=
+        concat("<tr><th scope=\"row\">", escape(name), "</th><td>", escape(value), "</td></tr>\n");
   std::string text = element("table", rows);
   for (const std::string& note : model.notes)
     text += concat("<p class=\"note\">", escape(note), "</p>\n");
@@ -295,17 +259,10 @@ std::string inspection_body(const std::string& title, const Inspected& model) {
   MapWriter writer;
   const ProbedSymbols& symbols = model.symbols;
   const Axis source{"source", symbols.source}, read{"read", symbols.read};
-  std::string text = element("h1", escape(title)) + facts(model) +
-      curves(model.runs) +
+  std::string text = element("h1", escape(title)) + facts(model) + curves(model.runs) +
       cross_attention(model.probe.decoder, symbols, writer) +
-      stack("encoder",
-            model.probe.encoder,
-            symbols.given ? &source : nullptr,
-            writer) +
-      stack("decoder",
-            model.probe.decoder,
-            symbols.given ? &read : nullptr,
-            writer);
+      stack("encoder", model.probe.encoder, symbols.given ? &source : nullptr, writer) +
+      stack("decoder", model.probe.decoder, symbols.given ? &read : nullptr, writer);
   return text + writer.lists();
 }
 

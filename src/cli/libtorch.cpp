@@ -20,8 +20,7 @@ struct Place {
 
   std::string text() const {
     return concat(
-        folder.string(),
-        named ? concat(" (", kVariable, ")") : " (where it was at the build)");
+        folder.string(), named ? concat(" (", kVariable, ")") : " (where it was at the build)");
   }
 };
 
@@ -46,8 +45,7 @@ std::string advice(const Place& place) {
       series(libtorch_wanted()),
       ", the one that holds lib/ (in Python: os.path.dirname(torch.__file__))");
   if (place.named)
-    text +=
-        concat(", or unset it for the one of the build, ", SEQCONV_TORCH_DIR);
+    text += concat(", or unset it for the one of the build, ", SEQCONV_TORCH_DIR);
   return text + ".";
 }
 

@@ -8,7 +8,7 @@ namespace seqconv::internal::cli {
 /// LibTorch is not part of an installation: where it lies, and which it is.
 struct LibTorch {
   std::filesystem::path folder;  ///< absolute; holds lib/libtorch_cpu.so
-  std::string version;  ///< "2.11.0+cpu"; empty where the folder does not say
+  std::string version;           ///< "2.11.0+cpu"; empty where the folder does not say
 };
 
 /// The version that the engine was built against: "2.11.0+cpu".

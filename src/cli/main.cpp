@@ -25,9 +25,7 @@
 namespace seqconv::internal::cli {
 
 CLI::App& Program::add_verb(
-    const std::string& name,
-    const std::string& summary,
-    const std::string& examples) {
+    const std::string& name, const std::string& summary, const std::string& examples) {
   CLI::App* verb = app.add_subcommand(name, summary);
   verb->footer(examples);
   verb->fallthrough();
@@ -100,17 +98,14 @@ void check_working_folder() {
   const auto folder = std::filesystem::current_path(error);
   if (error)
     fail_usage(
-        "the working folder cannot be found (",
-        error.message(),
-        "); change into one that exists");
+        "the working folder cannot be found (", error.message(), "); change into one that exists");
 }
 
 int run(int argc, char** argv, StandardOutput& out) {
   remember_command_line(argc, argv);
   CLI::App app(
       "Trains and runs attention-free translation and language models:\n"
-      "LightConv, DynamicConv, TaLK convolutions (and self-attention to "
-      "compare).",
+      "LightConv, DynamicConv, TaLK convolutions (and self-attention to compare).",
       "seqconv");
   app.formatter(std::make_shared<HelpFormatter>());
   app.get_formatter()->column_width(36);
@@ -160,12 +155,7 @@ int guarded(int argc, char** argv) {
     return report(error.what(), error.exit_code());
   } catch (const std::filesystem::filesystem_error& error) {
     return report(
-        concat(
-            "cannot use '",
-            error.path1().string(),
-            "': ",
-            error.code().message()),
-        kFailure);
+        concat("cannot use '", error.path1().string(), "': ", error.code().message()), kFailure);
   } catch (const std::bad_alloc&) {
     return report("out of memory", kFailure);
   } catch (const std::exception& error) {

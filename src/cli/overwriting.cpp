@@ -48,8 +48,7 @@ std::optional<Place> find_stream(const std::string& name, int fd) {
 
 /// "--output" of "-o,--output"; "DIR" of a positional.
 std::string flag_of(const CLI::Option& option) {
-  return option.get_lnames().empty() ? option.get_name()
-                                     : "--" + option.get_lnames().front();
+  return option.get_lnames().empty() ? option.get_name() : "--" + option.get_lnames().front();
 }
 
 bool names_files(const CLI::Option& option) {
@@ -74,8 +73,7 @@ void add_places(const CLI::App& verb, GivenPlaces& given) {
     const std::string flag = flag_of(*option);
     for (const std::string& value : option->results())
       if (auto place = find_place(flag, value))
-        (is_output(flag) ? given.outputs : given.inputs)
-            .push_back(std::move(*place));
+        (is_output(flag) ? given.outputs : given.inputs).push_back(std::move(*place));
   }
 }
 
@@ -99,11 +97,9 @@ GivenPlaces given_places(const CLI::App& app) {
     add_places(*verb, given);
   }
   const bool reads = std::ranges::any_of(
-      kReadsStandardInput,
-      [verb](std::string_view name) { return name == verb->get_name(); });
+      kReadsStandardInput, [verb](std::string_view name) { return name == verb->get_name(); });
   const bool told = std::ranges::any_of(given.inputs, [](const Place& place) {
-    return place.flag == "--input" || place.flag == "--hypotheses" ||
-        place.flag == "FILE";
+    return place.flag == "--input" || place.flag == "--hypotheses" || place.flag == "FILE";
   });
   if (reads && !told)
     if (auto in = find_stream("standard input", STDIN_FILENO))
@@ -115,8 +111,7 @@ GivenPlaces given_places(const CLI::App& app) {
 
 bool is_model_or_run(const fs::path& folder) {
   std::error_code none;
-  return fs::exists(folder / "config.json", none) ||
-      fs::exists(folder / "training", none);
+  return fs::exists(folder / "config.json", none) || fs::exists(folder / "training", none);
 }
 
 /// The folder of a model or run that reading `input` reads; "" for none.
@@ -136,13 +131,9 @@ fs::path folder_of(const Place& input) {
   return {};
 }
 
-void add_files(
-    const std::string& flag,
-    const fs::path& folder,
-    std::vector<Place>& files) {
+void add_files(const std::string& flag, const fs::path& folder, std::vector<Place>& files) {
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error))
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     if (auto place = find_place(flag, at->path()); place && place->is_file())
       files.push_back(std::move(*place));
 }
@@ -153,11 +144,7 @@ std::vector<Place> files_of(const std::string& flag, const fs::path& folder) {
   if (folder.empty())
     return files;
   for (const char* place :
-       {"",
-        "training",
-        "training/checkpoints",
-        "training/data",
-        "training/tensorboard"})
+       {"", "training", "training/checkpoints", "training/data", "training/tensorboard"})
     add_files(flag, folder / place, files);
   return files;
 }
@@ -167,9 +154,7 @@ std::vector<Place> with_partner(const Place& input) {
   std::vector<Place> files = {input};
   for (const auto& [own, other] : {std::pair{".bin", ".idx"}, {".idx", ".bin"}})
     if (input.path.extension() == own)
-      if (auto place = find_place(
-              input.flag,
-              fs::path(input.path).replace_extension(other)))
+      if (auto place = find_place(input.flag, fs::path(input.path).replace_extension(other)))
         files.push_back(std::move(*place));
   return files;
 }
@@ -186,16 +171,15 @@ std::string which(const Place& output, const Place& input) {
 /// True when some verb writes a file of this name into its output folder.
 bool is_written(const std::string& name) {
   const auto& names = model_file_names();
-  return name.ends_with(".svg") ||
-      std::ranges::find(names, name) != names.end();
+  return name.ends_with(".svg") || std::ranges::find(names, name) != names.end();
 }
 
 /// True for a part of a model or a run. Standard output may well be
 /// another new file in their folder.
 bool is_part(const Place& file) {
   const std::string name = file.path.filename().string();
-  return is_written(name) || name.ends_with(".safetensors") ||
-      name == "metrics.jsonl" || name == "config.toml";
+  return is_written(name) || name.ends_with(".safetensors") || name == "metrics.jsonl" ||
+      name == "config.toml";
 }
 
 void check_file(const Place& output, const Place& input) {
@@ -206,8 +190,7 @@ void check_file(const Place& output, const Place& input) {
         " names a file that ",
         input.flag,
         " reads, which would be lost: ",
-        output.path.empty() && input.path.empty() ? "they are one file"
-                                                  : which(output, file),
+        output.path.empty() && input.path.empty() ? "they are one file" : which(output, file),
         "; choose another name");
   for (const Place& file : files_of(input.flag, folder_of(input)))
     SEQCONV_CHECK(
@@ -235,9 +218,8 @@ void check_folder(const Place& output, const Place& input) {
     return;
   std::vector<Place> written;
   add_files(output.flag, output.path, written);
-  std::erase_if(written, [](const Place& file) {
-    return !is_written(file.path.filename().string());
-  });
+  std::erase_if(
+      written, [](const Place& file) { return !is_written(file.path.filename().string()); });
   for (const Place& file : written) {
     SEQCONV_CHECK(
         !file.is(input),

@@ -13,8 +13,7 @@ namespace {
 /// The program, the verb, and the verb below it that were chosen.
 std::vector<const CLI::App*> chosen_verbs(const CLI::App& app) {
   std::vector<const CLI::App*> verbs = {&app};
-  for (auto below = app.get_subcommands(); !below.empty();
-       below = verbs.back()->get_subcommands())
+  for (auto below = app.get_subcommands(); !below.empty(); below = verbs.back()->get_subcommands())
     verbs.push_back(below.front());
   return verbs;
 }
@@ -28,9 +27,7 @@ std::string flags_hint(const std::vector<const CLI::App*>& verbs) {
 }
 
 /// Names the first argument that nobody knows, and the nearest that is known.
-[[noreturn]] void reject_extras(
-    const CLI::App& app,
-    const std::vector<const CLI::App*>& verbs) {
+[[noreturn]] void reject_extras(const CLI::App& app, const std::vector<const CLI::App*>& verbs) {
   std::vector<std::string> known;
   for (const CLI::App* verb : verbs)
     for (const CLI::Option* option : verb->get_options())
@@ -45,24 +42,19 @@ std::string flags_hint(const std::vector<const CLI::App*>& verbs) {
       "unexpected argument '",
       extra,
       "'",
-      nearest.empty() || nearest == extra
-          ? flags_hint(verbs)
-          : concat("; did you mean '", nearest, "'?"));
+      nearest.empty() || nearest == extra ? flags_hint(verbs)
+                                          : concat("; did you mean '", nearest, "'?"));
 }
 
 /// The flag of which an error of CLI11 tells, by the name in its text: the
 /// longest, as one may begin like another. Null where it tells of none.
-const CLI::Option* flag_of(
-    const std::vector<const CLI::App*>& verbs,
-    const std::string& text) {
+const CLI::Option* flag_of(const std::vector<const CLI::App*>& verbs, const std::string& text) {
   const CLI::Option* found = nullptr;
   for (const CLI::App* verb : verbs)
     for (const CLI::Option* option : verb->get_options()) {
       const std::string name = option->get_name();
-      const bool told = text.starts_with(name + ":") ||
-          text.starts_with(name + " ") ||
-          text.starts_with("Could not convert: " + name + " ") ||
-          text.ends_with(" for " + name);
+      const bool told = text.starts_with(name + ":") || text.starts_with(name + " ") ||
+          text.starts_with("Could not convert: " + name + " ") || text.ends_with(" for " + name);
       if (told && (!found || name.size() > found->get_name().size()))
         found = option;
     }
@@ -73,13 +65,7 @@ const CLI::Option* flag_of(
 std::string quoted(const std::vector<std::string>& values) {
   std::string text;
   for (size_t i = 0; i < values.size(); ++i)
-    text += concat(
-        i == 0                      ? ""
-            : i + 1 < values.size() ? ", "
-                                    : " and ",
-        "'",
-        values[i],
-        "'");
+    text += concat(i == 0 ? "" : i + 1 < values.size() ? ", " : " and ", "'", values[i], "'");
   return text;
 }
 
@@ -104,29 +90,17 @@ std::string fault_of(const CLI::Option& flag, const CLI::ParseError& error) {
     return concat(
         name,
         " is required",
-        value.empty() || flag.get_positional()
-            ? ""
-            : concat(", with a value ", value),
+        value.empty() || flag.get_positional() ? "" : concat(", with a value ", value),
         ", but is not given");
   if (is(CLI::ExitCodes::RequiresError))
-    return concat(
-        name,
-        " requires ",
-        missing_flags(flag),
-        ", but that is not given");
+    return concat(name, " requires ", missing_flags(flag), ", but that is not given");
   if (is(CLI::ExitCodes::ArgumentMismatch))
     return flag.get_items_expected_max() < static_cast<int>(given.size())
-        ? concat(
-              name,
-              " must be given once, but got the values ",
-              quoted(given))
+        ? concat(name, " must be given once, but got the values ", quoted(given))
         : concat(name, " must have a value ", value, ", but got none");
   if (is(CLI::ExitCodes::ConversionError))
     return flag.get_items_expected_max() == 0
-        ? concat(
-              name,
-              " must be true or false where it has a value, but got ",
-              quoted(given))
+        ? concat(name, " must be true or false where it has a value, but got ", quoted(given))
         : concat(name, " must be ", value, ", but got ", quoted(given));
   return error.what();
 }

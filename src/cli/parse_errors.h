@@ -7,9 +7,7 @@ namespace seqconv::internal::cli {
 
 /// Throws UsageError for what CLI11 did not read: names the flag as it was
 /// typed, what was wanted, and what came.
-[[noreturn]] void reject_command_line(
-    const CLI::App& app,
-    const CLI::ParseError& error);
+[[noreturn]] void reject_command_line(const CLI::App& app, const CLI::ParseError& error);
 
 /// UsageError for a flag whose value is empty, a variable that nobody has set,
 /// or is text and not UTF-8. A prompt may be either: it is repaired like the

@@ -32,16 +32,13 @@ struct PerplexityFlags {
 void add_perplexity(Program& program) {
   auto flags = std::make_shared<PerplexityFlags>();
   PerplexityArguments& arguments = flags->arguments;
-  CLI::App& verb = program.add_verb(
-      "perplexity",
-      "Measure a text under a language model",
-      kPerplexityExamples);
+  CLI::App& verb =
+      program.add_verb("perplexity", "Measure a text under a language model", kPerplexityExamples);
   add_model(verb, arguments.model);
   verb.add_option(
           "--input",
           arguments.input,
-          "Text, or fairseq's binarised data (.bin, .idx), instead of "
-          "standard input")
+          R"(Text, or fairseq's binarised data (.bin, .idx), instead of standard input)")
       ->type_name("FILE");
   add_integer(
       verb,
@@ -57,11 +54,7 @@ void add_perplexity(Program& program) {
       0);
   add_choice(verb, "--format", arguments.format, "text or json");
   add_integer(
-      verb,
-      "--batch-tokens",
-      arguments.batch_tokens,
-      "Most tokens of a batch, padding counted",
-      1);
+      verb, "--batch-tokens", arguments.batch_tokens, "Most tokens of a batch, padding counted", 1);
   add_strict(verb, arguments.strict);
   add_backend(verb, flags->backend);
   verb.callback([&program, flags] {
@@ -71,11 +64,7 @@ void add_perplexity(Program& program) {
           {{"block", "--block"},
            {"context_window", "--context-window"},
            {"batch_tokens", "--batch-tokens"}});
-      verbs::perplexity(
-          flags->arguments,
-          backend(flags->backend),
-          std::cin,
-          program.out);
+      verbs::perplexity(flags->arguments, backend(flags->backend), std::cin, program.out);
     };
   });
 }

@@ -16,9 +16,7 @@ struct Program {
 
   /// A subcommand; `examples` is shown at the end of its help.
   CLI::App& add_verb(
-      const std::string& name,
-      const std::string& summary,
-      const std::string& examples);
+      const std::string& name, const std::string& summary, const std::string& examples);
 };
 
 void add_train(Program& program);

@@ -28,9 +28,7 @@ struct QuantizeFlags {
 void add_quantize(Program& program) {
   auto flags = std::make_shared<QuantizeFlags>();
   CLI::App& verb = program.add_verb(
-      "quantize",
-      "Round a model's matrices to 8 bits: smaller and quicker",
-      kQuantizeExamples);
+      "quantize", "Round a model's matrices to 8 bits: smaller and quicker", kQuantizeExamples);
   add_path(verb, "--model", flags->model, "Model folder or checkpoint")
       ->type_name("DIR")
       ->required();

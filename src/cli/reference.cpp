@@ -32,8 +32,7 @@ constexpr const char* kIntroduction =
 
 // "`-m,--model DIR` (repeatable)", "`CONFIG`".
 std::string spelling(const CLI::Option& option) {
-  const std::string text =
-      markdown_code(names_of_option(option) + values_of_option(option));
+  const std::string text = markdown_code(names_of_option(option) + values_of_option(option));
   return is_repeatable(option) ? text + " (repeatable)" : text;
 }
 
@@ -42,28 +41,16 @@ std::string table(const CLI::App& verb) {
   for (const CLI::Option* option : verb.get_options()) {
     if (option->get_group().empty() || option == verb.get_help_ptr())
       continue;
-    const std::string standard = option->get_required()
-        ? "required"
-        : markdown_code(option->get_default_str());
-    rows += markdown_row(
-        {spelling(*option),
-         standard,
-         markdown_text(option->get_description())});
+    const std::string standard =
+        option->get_required() ? "required" : markdown_code(option->get_default_str());
+    rows += markdown_row({spelling(*option), standard, markdown_text(option->get_description())});
   }
   if (rows.empty())
     return "";
-  return concat(
-      "\n",
-      markdown_row({"option", "default", "meaning"}),
-      "|---|---|---|\n",
-      rows);
+  return concat("\n", markdown_row({"option", "default", "meaning"}), "|---|---|---|\n", rows);
 }
 
-void describe(
-    const CLI::App& verb,
-    const std::string& path,
-    int depth,
-    std::string& text) {
+void describe(const CLI::App& verb, const std::string& path, int depth, std::string& text) {
   const std::string name = depth == 0 ? path : path + " " + verb.get_name();
   text += concat("\n", std::string(depth == 2 ? 3 : 2, '#'), " ", name, "\n\n");
   text += markdown_text(verb.get_description());
@@ -98,14 +85,13 @@ void add_reference(Program& program) {
   CLI::App& verb = program.add_verb(
       "reference",
       "Write a page of docs/reference as Markdown",
-      "Examples:\n"
-      "  seqconv reference command-line\n"
-      "  seqconv reference configuration");
+      R"(Examples:
+  seqconv reference command-line
+  seqconv reference configuration)");
   verb.group("");  // for who writes documents: not in --help
   add_choice(verb, "PAGE", *page, "command-line or configuration")->required();
-  verb.callback([&program, page] {
-    program.run = [&program, page] { run_reference(*page, program); };
-  });
+  verb.callback(
+      [&program, page] { program.run = [&program, page] { run_reference(*page, program); }; });
 }
 
 }  // namespace seqconv::internal::cli

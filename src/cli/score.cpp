@@ -29,19 +29,12 @@ struct ScoreFlags {
 void add_score(Program& program) {
   auto flags = std::make_shared<ScoreFlags>();
   ScoreArguments& arguments = flags->arguments;
-  CLI::App& verb =
-      program.add_verb("score", "Score given sentence pairs", kScoreExamples);
+  CLI::App& verb = program.add_verb("score", "Score given sentence pairs", kScoreExamples);
   add_model(verb, arguments.model);
-  verb.add_option(
-          "--source",
-          arguments.source,
-          "Source lines, or binarised (.bin)")
+  verb.add_option("--source", arguments.source, "Source lines, or binarised (.bin)")
       ->type_name("FILE")
       ->required();
-  verb.add_option(
-          "--target",
-          arguments.target,
-          "Target lines, or binarised (.bin)")
+  verb.add_option("--target", arguments.target, "Target lines, or binarised (.bin)")
       ->type_name("FILE")
       ->required();
   add_integer(

@@ -33,23 +33,14 @@ void add_shortlist(Program& program) {
       "Learn which words a translation may hold, for faster translating",
       kShortlistExamples);
   add_model(verb, arguments.model);
-  add_repeated(
-      verb,
-      "--source",
-      arguments.sources,
-      "Source text, or binarised (.bin)")
+  add_repeated(verb, "--source", arguments.sources, "Source text, or binarised (.bin)")
       ->type_name("FILE")
       ->required();
   add_repeated(
-      verb,
-      "--target",
-      arguments.targets,
-      "Target text, or binarised (.bin), as many files")
+      verb, "--target", arguments.targets, "Target text, or binarised (.bin), as many files")
       ->type_name("FILE")
       ->required();
-  verb.add_option("-o,--output", arguments.output, "File to write")
-      ->type_name("FILE")
-      ->required();
+  verb.add_option("-o,--output", arguments.output, "File to write")->type_name("FILE")->required();
   flags->options = std::make_unique<FlagVisitor>(verb, "Learning");
   arguments.options.visit(*flags->options);
   verb.callback([&program, flags] {

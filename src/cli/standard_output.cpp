@@ -40,16 +40,13 @@ void StandardOutput::Buffer::write_out() {
   // Emptied first: a failed write must not be tried again on the way out.
   setp(bytes_.data(), bytes_.data() + bytes_.size());
   while (next < end) {
-    const ssize_t n =
-        ::write(STDOUT_FILENO, next, static_cast<size_t>(end - next));
+    const ssize_t n = ::write(STDOUT_FILENO, next, static_cast<size_t>(end - next));
     if (n >= 0) {
       next += n;
     } else if (errno == EPIPE) {
       throw OutputClosed();
     } else if (errno != EINTR) {
-      seqconv::internal::fail(
-          "cannot write to standard output: ",
-          std::strerror(errno));
+      seqconv::internal::fail("cannot write to standard output: ", std::strerror(errno));
     }
   }
 }

@@ -31,8 +31,7 @@ constexpr const char* kSummariseExamples =
     "\n"
     "A line that is no such document fails: it gives an empty line or an "
     "object with\n"
-    "\"error\" and \"line\". The others are summarised, and the exit code is "
-    "1.";
+    "\"error\" and \"line\". The others are summarised, and the exit code is 1.";
 
 struct SummariseFlags : TranslateFlags {
   SummaryOptions summary;
@@ -54,14 +53,13 @@ void run_summarise(SummariseFlags& flags, std::ostream& out) {
 /// What documents and summaries are.
 void add_document_flags(CLI::App& verb, SummariseFlags& flags) {
   const char* const group = "Input and output";
-  flags.input_format_given =
-      add_choice(
-          verb,
-          "--input-format",
-          flags.input_format,
-          "What a line is: text, json, story (a file's name) [the model's]")
-          ->default_str("")
-          ->group(group);
+  flags.input_format_given = add_choice(
+                                 verb,
+                                 "--input-format",
+                                 flags.input_format,
+                                 "What a line is: text, json, story (a file's name) [the model's]")
+                                 ->default_str("")
+                                 ->group(group);
   verb.add_option(
           "--source-key",
           flags.summary.source_key,
@@ -75,20 +73,14 @@ void add_document_flags(CLI::App& verb, SummariseFlags& flags) {
       "story: a folder of the files; the first that has one gives it")
       ->type_name("DIR")
       ->group(group);
-  verb.add_option(
-          "--summary-key",
-          flags.summary.summary_key,
-          "The key of the summary in JSON")
+  verb.add_option("--summary-key", flags.summary.summary_key, "The key of the summary in JSON")
       ->type_name("KEY")
       ->default_str(flags.summary.summary_key)
       ->group(group);
-  flags.format_given = add_choice(
-                           verb,
-                           "--format",
-                           flags.format,
-                           "text or json [json where the input is]")
-                           ->default_str("")
-                           ->group(group);
+  flags.format_given =
+      add_choice(verb, "--format", flags.format, "text or json [json where the input is]")
+          ->default_str("")
+          ->group(group);
 }
 
 }  // namespace
@@ -96,9 +88,7 @@ void add_document_flags(CLI::App& verb, SummariseFlags& flags) {
 void add_summarise(Program& program) {
   auto flags = std::make_shared<SummariseFlags>();
   CLI::App& verb = program.add_verb(
-      "summarise",
-      "Summarise documents of standard input or of a file",
-      kSummariseExamples);
+      "summarise", "Summarise documents of standard input or of a file", kSummariseExamples);
   add_translation_flags(verb, *flags);
   add_document_flags(verb, *flags);
   verb.callback([&program, flags] {

@@ -46,25 +46,15 @@ void write_text(const Text& flags, std::ostream& out) {
 
 void add_text(Program& program) {
   auto flags = std::make_shared<Text>();
-  CLI::App& verb = program.add_verb(
-      "text",
-      "Write fairseq's binarised data as text",
-      kTextExamples);
-  verb.add_option(
-          "--dictionary",
-          flags->dictionary,
-          "The dict.txt that the data were made with")
+  CLI::App& verb =
+      program.add_verb("text", "Write fairseq's binarised data as text", kTextExamples);
+  verb.add_option("--dictionary", flags->dictionary, "The dict.txt that the data were made with")
       ->type_name("FILE")
       ->required();
-  verb.add_flag(
-      "--remove-bpe",
-      flags->remove_bpe,
-      "Join pieces of words that '@@' marks");
-  verb.add_option("FILE", flags->file, "Binarised data: .bin or .idx")
-      ->required();
-  verb.callback([&program, flags] {
-    program.run = [&program, flags] { write_text(*flags, program.out); };
-  });
+  verb.add_flag("--remove-bpe", flags->remove_bpe, "Join pieces of words that '@@' marks");
+  verb.add_option("FILE", flags->file, "Binarised data: .bin or .idx")->required();
+  verb.callback(
+      [&program, flags] { program.run = [&program, flags] { write_text(*flags, program.out); }; });
 }
 
 }  // namespace seqconv::internal::cli

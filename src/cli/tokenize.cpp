@@ -36,9 +36,7 @@ void check(const TokenizeFlags& flags) {
       : flags.lowercase                            ? "--lowercase"
                                                    : nullptr;
   if (useless)
-    fail_usage(
-        useless,
-        " has no effect with --undo, which takes tokens of every kind");
+    fail_usage(useless, " has no effect with --undo, which takes tokens of every kind");
 }
 
 template <class Change>
@@ -52,9 +50,7 @@ void run_tokenize(const TokenizeFlags& flags, std::ostream& out) {
   check(flags);
   if (flags.undo) {
     const MosesDetokenizer detokenizer(flags.language);
-    change_lines(
-        [&](const std::string& line) { return detokenizer.detokenize(line); },
-        out);
+    change_lines([&](const std::string& line) { return detokenizer.detokenize(line); }, out);
     return;
   }
   const MosesTokenizer tokenizer(flags.language, flags.options);
@@ -71,20 +67,12 @@ void run_tokenize(const TokenizeFlags& flags, std::ostream& out) {
 void add_tokenize(Program& program) {
   auto flags = std::make_shared<TokenizeFlags>();
   CLI::App& verb = program.add_verb(
-      "tokenize",
-      "Split text into Moses tokens, or put them together again",
-      kTokenizeExamples);
+      "tokenize", "Split text into Moses tokens, or put them together again", kTokenizeExamples);
   verb.add_option("-l,--language", flags->language, "Such as de, en or fr")
       ->type_name("CODE")
       ->required();
-  verb.add_flag(
-      "--escape",
-      flags->options.escape,
-      "Write & | < > ' \" [ ] as &amp; and so on");
-  verb.add_flag(
-      "--split-dashes",
-      flags->options.split_dashes,
-      "Write a-b as a @-@ b");
+  verb.add_flag("--escape", flags->options.escape, "Write & | < > ' \" [ ] as &amp; and so on");
+  verb.add_flag("--split-dashes", flags->options.split_dashes, "Write a-b as a @-@ b");
   verb.add_flag("--lowercase", flags->lowercase, "Lower-case the tokens");
   verb.add_flag("--undo", flags->undo, "Tokens to text");
   verb.callback([&program, flags] {

@@ -19,8 +19,7 @@ constexpr const char* kTrainExamples =
     "goes\n"
     "on from there and gives the same numbers as a run that was never "
     "stopped.\n"
-    "A second SIGINT or SIGTERM, a second or more after the first, leaves at "
-    "once.";
+    "A second SIGINT or SIGTERM, a second or more after the first, leaves at once.";
 
 struct TrainFlags {
   TrainArguments arguments;
@@ -36,11 +35,9 @@ void run_train(TrainFlags& flags, std::ostream& out) {
   if (arguments.config.empty())
     fail_usage("CONFIG is required: a TOML file (see --help-config)");
   if (arguments.resume && !arguments.init_from.empty())
-    fail_usage("--resume goes on with a run and --init-from starts one; "
-               "give one of them");
+    fail_usage("--resume goes on with a run and --init-from starts one; give one of them");
   if (arguments.output.empty())
-    arguments.output =
-        "runs/" + std::filesystem::path(arguments.config).stem().string();
+    arguments.output = "runs/" + std::filesystem::path(arguments.config).stem().string();
   arguments.config = find_configuration("CONFIG", arguments.config).string();
   arguments.configurations = configurations_folder().string();
   engine().train(arguments);
@@ -51,24 +48,14 @@ void run_train(TrainFlags& flags, std::ostream& out) {
 void add_train(Program& program) {
   auto flags = std::make_shared<TrainFlags>();
   TrainArguments& arguments = flags->arguments;
-  CLI::App& verb = program.add_verb(
-      "train",
-      "Train a model from raw text files",
-      kTrainExamples);
+  CLI::App& verb = program.add_verb("train", "Train a model from raw text files", kTrainExamples);
   verb.add_option(
       "CONFIG",
       arguments.config,
       "A TOML file, or a configuration by name (lightconv_iwslt_de_en)");
-  add_repeated(
-      verb,
-      "--set",
-      arguments.overrides,
-      "Override a key of the configuration")
+  add_repeated(verb, "--set", arguments.overrides, "Override a key of the configuration")
       ->type_name("KEY=VALUE");
-  verb.add_option(
-          "-o,--output",
-          arguments.output,
-          "Model folder to write [runs/<name of CONFIG>]")
+  verb.add_option("-o,--output", arguments.output, "Model folder to write [runs/<name of CONFIG>]")
       ->type_name("DIR");
   verb.add_flag("--resume", arguments.resume, "Go on where the run stopped");
   verb.add_option(
@@ -85,9 +72,8 @@ void add_train(Program& program) {
       "--help-config",
       flags->help_config,
       "List every configuration key with its default and meaning");
-  verb.callback([&program, flags] {
-    program.run = [&program, flags] { run_train(*flags, program.out); };
-  });
+  verb.callback(
+      [&program, flags] { program.run = [&program, flags] { run_train(*flags, program.out); }; });
 }
 
 }  // namespace seqconv::internal::cli

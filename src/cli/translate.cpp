@@ -54,17 +54,13 @@ void add_translate(Program& program) {
   auto flags = std::make_shared<TranslateFlags>();
   TranslateArguments& arguments = flags->arguments;
   CLI::App& verb = program.add_verb(
-      "translate",
-      "Translate lines of standard input or of a file",
-      kTranslateExamples);
+      "translate", "Translate lines of standard input or of a file", kTranslateExamples);
   add_translation_flags(verb, *flags);
-  add_choice(verb, "--format", arguments.format, "text or json")
-      ->group("Input and output");
+  add_choice(verb, "--format", arguments.format, "text or json")->group("Input and output");
   verb.add_flag(
           "--json-input",
           arguments.json_input,
-          "Input lines are objects with \"text\", maybe \"target_prefix\" and "
-          "options")
+          R"(Input lines are objects with "text", maybe "target_prefix" and options)")
       ->group("Input and output");
   verb.callback([&program, flags] {
     program.run = [&program, flags] { run_translation(*flags, program.out); };

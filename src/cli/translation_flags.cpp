@@ -53,13 +53,13 @@ OptionNames names_of(const TranslateFlags& flags) {
 }
 
 void add_shortlist_flag(CLI::App& verb, TranslateFlags& flags) {
-  flags.shortlist = verb.add_option(
-                            "--shortlist",
-                            flags.arguments.shortlist,
-                            "Choose among the words that it lists for a "
-                            "sentence: see seqconv shortlist")
-                        ->type_name("FILE")
-                        ->group("Speed and memory");
+  flags.shortlist =
+      verb.add_option(
+              "--shortlist",
+              flags.arguments.shortlist,
+              R"(Choose among the words that it lists for a sentence: see seqconv shortlist)")
+          ->type_name("FILE")
+          ->group("Speed and memory");
 }
 
 /// Heeds or refuses the flags of the runtime alone.
@@ -69,9 +69,8 @@ void check_runtime_flags(const TranslateFlags& flags) {
       fail_usage(
           option->get_name(),
           " is for --backend runtime alone, but ",
-          flags.backend.kind == BackendKind::kLibTorch
-              ? "--backend libtorch"
-              : "--device " + flags.backend.device,
+          flags.backend.kind == BackendKind::kLibTorch ? "--backend libtorch"
+                                                       : "--device " + flags.backend.device,
           " was given");
 }
 
@@ -87,8 +86,7 @@ void add_search_flags(CLI::App& verb, TranslateFlags& flags) {
   verb.add_flag(
           "--sample",
           flags.sample,
-          "Draw n-best translations, token by token, instead of searching for "
-          "the best")
+          R"(Draw n-best translations, token by token, instead of searching for the best)")
       ->group("Sampling");
   flags.sampling = std::make_unique<FlagVisitor>(verb, "Sampling");
   flags.sampling_options.visit(*flags.sampling);
@@ -145,11 +143,9 @@ InputPart parse_shard(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto index = std::from_chars(text.data(), end, part.index);
   const bool slash = index.ptr != end && *index.ptr == '/';
-  const auto count =
-      std::from_chars(slash ? index.ptr + 1 : end, end, part.count);
-  if (index.ec != std::errc() || !slash || count.ec != std::errc() ||
-      count.ptr != end || part.index < 1 || part.index > part.count ||
-      part.count > kMost)
+  const auto count = std::from_chars(slash ? index.ptr + 1 : end, end, part.count);
+  if (index.ec != std::errc() || !slash || count.ec != std::errc() || count.ptr != end ||
+      part.index < 1 || part.index > part.count || part.count > kMost)
     fail_usage(
         "--shard must be I/N with 1 <= I <= N <= ",
         kMost,
@@ -167,10 +163,7 @@ void read_part(TranslateFlags& flags, const Launch& launch) {
   if (flags.shard->count() > 0) {
     arguments.part = parse_shard(flags.shard_text);
     if (arguments.part.count > 1 && !files)
-      fail_usage(
-          "--shard ",
-          flags.shard_text,
-          " needs --input FILE and --output FILE");
+      fail_usage("--shard ", flags.shard_text, " needs --input FILE and --output FILE");
     return;
   }
   if (launch.size == 1)
@@ -178,25 +171,20 @@ void read_part(TranslateFlags& flags, const Launch& launch) {
   if (launch.size == 0)
     fail_usage(
         started_text(launch),
-        ": --shard I/N says which part of an input is this one's, --shard 1/1 "
-        "that it works alone");
+        ": --shard I/N says which part of an input is this one's, --shard 1/1 that it works alone");
   if (!files)
     fail_usage(
         started_text(launch),
-        ", which share an input out by --input FILE and --output FILE; "
-        "--shard 1/1 is for processes that work alone");
+        ", which share an input out by --input FILE and --output FILE; --shard 1/1 is for "
+        "processes that work alone");
   arguments.part = {.index = launch.rank + 1, .count = launch.size};
   // Each of them would otherwise use all cores of its machine.
   const int64_t cores = ::sysconf(_SC_NPROCESSORS_ONLN);
   if (flags.backend.threads == 0)
-    flags.backend.threads =
-        std::clamp<int64_t>(cores / launch.local_size, 1, thread_count(0));
+    flags.backend.threads = std::clamp<int64_t>(cores / launch.local_size, 1, thread_count(0));
 }
 
-void translate_flags(
-    TranslateFlags& flags,
-    const Launch& launch,
-    std::ostream& out) {
+void translate_flags(TranslateFlags& flags, const Launch& launch, std::ostream& out) {
   TranslateArguments& arguments = flags.arguments;
   arguments.search_given = flags.search->given();
   arguments.names = names_of(flags);
@@ -205,8 +193,7 @@ void translate_flags(
   check_runtime_flags(flags);
   read_part(flags, launch);
   // A person at the keyboard waits for each answer.
-  if (flags.buffer->count() == 0 && arguments.input.empty() &&
-      ::isatty(STDIN_FILENO))
+  if (flags.buffer->count() == 0 && arguments.input.empty() && ::isatty(STDIN_FILENO))
     arguments.buffer_lines = 1;
   arguments.workers = workers(flags.backend);
   if (!is_libtorch(flags.backend))
@@ -222,8 +209,7 @@ void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
       verb,
       "-m,--model",
       arguments.models,
-      "Model folder (its best checkpoint) or a .safetensors file in one; "
-      "several vote")
+      R"(Model folder (its best checkpoint) or a .safetensors file in one; several vote)")
       ->type_name("DIR")
       ->required();
   add_follow_links(verb, arguments.links);
@@ -231,23 +217,20 @@ void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
   verb.add_option(
           "--input",
           arguments.input,
-          "Text, or fairseq's binarised data (.bin, .idx), instead of "
-          "standard input")
+          R"(Text, or fairseq's binarised data (.bin, .idx), instead of standard input)")
       ->type_name("FILE")
       ->group("Input and output");
   verb.add_option(
           "--output",
           arguments.output,
-          "A new file instead of standard output; an interrupted run goes "
-          "on")
+          R"(A new file instead of standard output; an interrupted run goes on)")
       ->type_name("FILE")
       ->group("Input and output");
   flags.shard =
       verb.add_option(
               "--shard",
               flags.shard_text,
-              "Translate part I of N, from 1; the last to be done joins them "
-              "[by mpirun or srun]")
+              R"(Translate part I of N, from 1; the last to be done joins them [by mpirun or srun])")
           ->type_name("I/N")
           ->group("Input and output");
   add_strict(verb, arguments.strict)->group("Input and output");
@@ -260,8 +243,7 @@ void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
 }
 
 void run_translation(TranslateFlags& flags, std::ostream& out) {
-  const Launch launch =
-      find_launch([](const char* name) { return std::getenv(name); });
+  const Launch launch = find_launch([](const char* name) { return std::getenv(name); });
   try {
     translate_flags(flags, launch, out);
   } catch (const Error&) {

@@ -12,20 +12,14 @@ std::string instruction_sets() {
   std::string text;
   for (const kernels::Isa isa : kernels::compiled_isas())
     text += concat(enum_name(isa), " ");
-  return concat(
-      text,
-      "(this processor runs ",
-      enum_name(kernels::best_isa()),
-      ")");
+  return concat(text, "(this processor runs ", enum_name(kernels::best_isa()), ")");
 }
 
 std::string libtorch() {
   try {
     const LibTorch found = find_libtorch();
     return concat(
-        found.version.empty() ? "unknown version" : found.version,
-        " in ",
-        found.folder.string());
+        found.version.empty() ? "unknown version" : found.version, " in ", found.folder.string());
   } catch (const Error& error) {
     return concat("not found: ", error.what());
   }

@@ -51,10 +51,6 @@ void glu(const T* x, T* y, const GluShape& shape, const ParallelFor&);
 /// grad_y [rows, C] -> grad_x [rows, 2C]; zero where the row is padding.
 template <class T>
 void glu_backward(
-    const T* x,
-    const T* grad_y,
-    T* grad_x,
-    const GluShape& shape,
-    const ParallelFor& parallel_for);
+    const T* x, const T* grad_y, T* grad_x, const GluShape& shape, const ParallelFor& parallel_for);
 
 }  // namespace seqconv::internal::kernels

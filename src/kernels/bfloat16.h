@@ -25,8 +25,7 @@ inline BFloat16 to_bfloat16(float value) {
   std::memcpy(&word, &value, sizeof(word));
   if (value != value)
     return BFloat16{static_cast<uint16_t>((word >> 16) | 0x40u)};
-  return BFloat16{
-      static_cast<uint16_t>((word + 0x7fffu + ((word >> 16) & 1u)) >> 16)};
+  return BFloat16{static_cast<uint16_t>((word + 0x7fffu + ((word >> 16) & 1u)) >> 16)};
 }
 
 /// The type that sums of values stored as S are kept in.

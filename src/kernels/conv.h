@@ -117,17 +117,13 @@ void bias_gradient(
 /// Lightweight convolution: one kernel a head, given in the type that sums are
 /// kept in.
 template <class S>
-void lightconv_forward(
-    const ConvForward<S, AccumulatorOf<S>>& args,
-    const Execution& run);
+void lightconv_forward(const ConvForward<S, AccumulatorOf<S>>& args, const Execution& run);
 
 /// Both gradients in one pass. The sum over batch and time is cut into chunks
 /// that depend on the sizes alone, and added up in a fixed order: the same
 /// bits for any number of threads.
 template <class S>
-void lightconv_backward(
-    const ConvBackward<S, AccumulatorOf<S>>& args,
-    const Execution& run);
+void lightconv_backward(const ConvBackward<S, AccumulatorOf<S>>& args, const Execution& run);
 
 template <class S>
 void lightconv_step(const ConvStep<S, AccumulatorOf<S>>&, const Execution&);

@@ -30,8 +30,6 @@ struct CrossEntropyRows {
 /// infinite logits come out as a NaN or infinite loss. T: float, double.
 template <class T>
 void cross_entropy(
-    const CrossEntropyRows<T>& pass,
-    const SmoothedLoss& smoothed,
-    const ParallelFor& parallel_for);
+    const CrossEntropyRows<T>& pass, const SmoothedLoss& smoothed, const ParallelFor& parallel_for);
 
 }  // namespace seqconv::internal::kernels

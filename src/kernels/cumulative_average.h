@@ -31,9 +31,7 @@ void cumulative_average(const CumulativeAverage<S>& args, const ParallelFor&);
 /// The transposed map: x is grad_y, y is grad_x,
 /// y[s] = sum over s <= t < length of x[t] / (t + 1).
 template <class S>
-void cumulative_average_backward(
-    const CumulativeAverage<S>& args,
-    const ParallelFor& parallel_for);
+void cumulative_average_backward(const CumulativeAverage<S>& args, const ParallelFor& parallel_for);
 
 /// The next T' = shape.steps inputs of N = shape.batch streams.
 template <class S>
@@ -46,8 +44,6 @@ struct CumulativeAverageStep {
 };
 
 template <class S>
-void cumulative_average_step(
-    const CumulativeAverageStep<S>& args,
-    const ParallelFor& parallel_for);
+void cumulative_average_step(const CumulativeAverageStep<S>& args, const ParallelFor& parallel_for);
 
 }  // namespace seqconv::internal::kernels

@@ -17,11 +17,7 @@ struct SeenRows {
 
 /// Logits w [count, K] -> taps, in place; those of a softmax stay logits, as
 /// ConvForward takes them.
-void normalize_taps(
-    Normalization normalization,
-    float* w,
-    int64_t count,
-    int64_t kernel_size);
+void normalize_taps(Normalization normalization, float* w, int64_t count, int64_t kernel_size);
 
 /// Makes taps of the logits of H kernels of K taps.
 struct TapMaker {
@@ -82,11 +78,7 @@ struct SeenSource {
 /// scores: scratch, [kSourceRowsAtMost, stride]. A row has the same bits alone.
 inline constexpr int64_t kSourceRowsAtMost = 4;
 void attend_source(
-    const SeenSource& source,
-    int64_t rows,
-    const float* queries,
-    float* scores,
-    float* y);
+    const SeenSource& source, int64_t rows, const float* queries, float* scores, float* y);
 
 /// y = x * sigmoid(gates[0, C)) + average * sigmoid(gates[C, 2C)): the gate of
 /// average attention. Any may be y.

@@ -45,11 +45,6 @@ struct WordRows {
 /// `buffer` has room for rows * (count + kRandomWordsSlack) words, in which the
 /// result lies.
 WordRows random_word_rows(
-    uint64_t seed,
-    uint64_t first,
-    int64_t step,
-    int64_t rows,
-    int64_t count,
-    uint32_t* buffer);
+    uint64_t seed, uint64_t first, int64_t step, int64_t rows, int64_t count, uint32_t* buffer);
 
 }  // namespace seqconv::internal::kernels

@@ -28,9 +28,6 @@ const char* target_name(Isa isa);
 template <>
 struct seqconv::internal::EnumNames<seqconv::internal::kernels::Isa> {
   using Isa = seqconv::internal::kernels::Isa;
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, Isa>>(
-          {{"baseline", Isa::kBaseline},
-           {"avx2", Isa::kAvx2},
-           {"avx512", Isa::kAvx512}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, Isa>>(
+      {{"baseline", Isa::kBaseline}, {"avx2", Isa::kAvx2}, {"avx512", Isa::kAvx512}});
 };

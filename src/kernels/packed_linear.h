@@ -92,8 +92,7 @@ class PackedLinear {
   /// has the bits that it has here. Not of gated weights. Error for rows that
   /// are not there. Its weights, bytes_of_rows() of them, lie in `memory` at a
   /// cache line, where some is given, and then refer to it.
-  PackedLinear rows(std::span<const int32_t> rows, std::byte* memory = nullptr)
-      const;
+  PackedLinear rows(std::span<const int32_t> rows, std::byte* memory = nullptr) const;
   int64_t bytes_of_rows(int64_t rows) const;
 
   int64_t outputs() const { return outputs_; }  ///< 2N when gated
@@ -142,9 +141,8 @@ void packed_linear(const PackedLinear&, const LinearPass&, const ParallelFor&);
 template <>
 struct seqconv::internal::EnumNames<seqconv::internal::kernels::WeightType> {
   using WeightType = seqconv::internal::kernels::WeightType;
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, WeightType>>(
-          {{"float32", WeightType::kFloat32},
-           {"bfloat16", WeightType::kBfloat16},
-           {"int8", WeightType::kInt8}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, WeightType>>(
+      {{"float32", WeightType::kFloat32},
+       {"bfloat16", WeightType::kBfloat16},
+       {"int8", WeightType::kInt8}});
 };

@@ -9,8 +9,6 @@ namespace seqconv::internal::kernels {
 /// threads; each chunk holds at least `grain` items where there are as many.
 /// Injected into every kernel, so that kernels own no threads.
 using ParallelFor = std::function<void(
-    int64_t count,
-    int64_t grain,
-    const std::function<void(int64_t begin, int64_t end)>& body)>;
+    int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body)>;
 
 }  // namespace seqconv::internal::kernels

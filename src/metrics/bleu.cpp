@@ -24,9 +24,7 @@ using metrics::WordNumbers;
 using Sentence = std::vector<uint32_t>;
 
 /// The length nearest to the hypothesis's; of two, the smaller one.
-int64_t nearest_length(
-    int64_t hypothesis,
-    const std::vector<Sentence>& references) {
+int64_t nearest_length(int64_t hypothesis, const std::vector<Sentence>& references) {
   int64_t best = std::numeric_limits<int64_t>::max();
   int64_t best_distance = best;
   for (const auto& reference : references) {
@@ -55,8 +53,7 @@ void count_ngrams(
   for (const Sentence& reference : references)
     allowed.push_back(sort(reference));
   for (size_t n = 1; n <= order; ++n) {
-    statistics.correct[n - 1] =
-        metrics::count_matches<Ngram>(found, allowed, n);
+    statistics.correct[n - 1] = metrics::count_matches<Ngram>(found, allowed, n);
     statistics.total[n - 1] = found.total(n);
   }
 }
@@ -92,8 +89,7 @@ void count_numbered_ngrams(
         allowed[gram] = std::max(allowed[gram], counts[gram]);
     }
     for (size_t gram = 0; gram < allowed.size(); ++gram)
-      statistics.correct[n - 1] +=
-          std::min(allowed[gram], table.counts()[gram]);
+      statistics.correct[n - 1] += std::min(allowed[gram], table.counts()[gram]);
   }
 }
 
@@ -107,8 +103,7 @@ BleuStatistics count_sentence(
   statistics.correct.resize(static_cast<size_t>(order));
   statistics.total.resize(static_cast<size_t>(order));
   statistics.hypothesis_length = static_cast<int64_t>(hypothesis.size());
-  statistics.reference_length =
-      nearest_length(statistics.hypothesis_length, references);
+  statistics.reference_length = nearest_length(statistics.hypothesis_length, references);
   const int bits = metrics::bits_of_symbols(words);
   if (bits * order <= 64)
     count_ngrams<uint64_t>(hypothesis, references, bits, statistics);
@@ -121,8 +116,7 @@ BleuStatistics count_sentence(
 
 /// True when a smoothing has a value.
 bool has_value(BleuSmoothing smoothing) {
-  return smoothing == BleuSmoothing::kFloor ||
-      smoothing == BleuSmoothing::kAddK;
+  return smoothing == BleuSmoothing::kFloor || smoothing == BleuSmoothing::kAddK;
 }
 
 double smoothing_value(const BleuOptions& options) {
@@ -134,9 +128,7 @@ double smoothing_value(const BleuOptions& options) {
 /// BLEU of BleuStatistics::numbers() or sums of them. Precisions are computed
 /// in the precision of the sums, the rest in double.
 template <class Real>
-BleuScore score_numbers(
-    std::span<const Real> sums,
-    const BleuOptions& options) {
+BleuScore score_numbers(std::span<const Real> sums, const BleuOptions& options) {
   const size_t order = sums.size() / 2 - 1;
   const std::span<const Real> correct = sums.subspan(2, order);
   const auto hypothesis = static_cast<double>(sums[0]);
@@ -147,8 +139,7 @@ BleuScore score_numbers(
   result.ratio = reference > 0 ? hypothesis / reference : 0;
   result.brevity_penalty = 1;
   if (hypothesis < reference)
-    result.brevity_penalty =
-        hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
+    result.brevity_penalty = hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0;
   const auto matched = [](Real n) { return n > 0; };
   if (std::none_of(correct.begin(), correct.end(), matched))
     return result;
@@ -174,22 +165,18 @@ BleuScore score_numbers(
     sum += std::log(precision);
   }
   if (orders == order || options.effective_order)
-    result.score =
-        result.brevity_penalty * std::exp(sum / static_cast<double>(orders));
+    result.score = result.brevity_penalty * std::exp(sum / static_cast<double>(orders));
   return result;
 }
 
 /// Whether a tokenizer is one that stands above this layer.
 bool is_given(BleuTokenizer tokenizer) {
-  return tokenizer == BleuTokenizer::kSpm ||
-      tokenizer == BleuTokenizer::kJaMecab;
+  return tokenizer == BleuTokenizer::kSpm || tokenizer == BleuTokenizer::kJaMecab;
 }
 
 /// A line's tokens with a tokenizer that was given.
 std::vector<std::string_view> split_by(
-    const LineTokenizer& tokenizer,
-    std::string_view line,
-    WordNumbers& texts) {
+    const LineTokenizer& tokenizer, std::string_view line, WordNumbers& texts) {
   std::string tokens;
   for (const std::string& token : tokenizer.split(metrics::valid_utf8(line)))
     (tokens += token) += ' ';
@@ -224,20 +211,14 @@ std::string precision_list(const BleuScore& score) {
 
 void BleuOptions::validate(const OptionNames& names) const {
   const auto reject = [&](const char* key) {
-    fail_usage(
-        names(key),
-        " has no effect with ",
-        names.setting("style", enum_name(style)));
+    fail_usage(names(key), " has no effect with ", names.setting("style", enum_name(style)));
   };
   const BleuOptions defaults;
   if (order < 1 || order > 16)
     fail_usage(names("order"), " must be from 1 to 16, but got ", order);
   const bool valued = smoothing_value != kUsualValue;
   if (valued && !(smoothing_value >= 0))
-    fail_usage(
-        names("smoothing_value"),
-        " must be >= 0, but got ",
-        smoothing_value);
+    fail_usage(names("smoothing_value"), " must be >= 0, but got ", smoothing_value);
   if (valued && !has_value(smoothing))
     fail_usage(
         names("smoothing_value"),
@@ -259,11 +240,9 @@ void BleuOptions::validate(const OptionNames& names) const {
 }
 
 std::string_view language_without_words(
-    const std::vector<std::string>& lines,
-    const BleuOptions& options) {
+    const std::vector<std::string>& lines, const BleuOptions& options) {
   const bool splits_at_blanks = options.style == BleuStyle::kMultiBleu ||
-      options.tokenizer == BleuTokenizer::k13a ||
-      options.tokenizer == BleuTokenizer::kNone ||
+      options.tokenizer == BleuTokenizer::k13a || options.tokenizer == BleuTokenizer::kNone ||
       options.tokenizer == BleuTokenizer::kIntl;
   if (!splits_at_blanks && options.tokenizer != BleuTokenizer::kZh)
     return "";
@@ -285,17 +264,14 @@ BleuStatistics& BleuStatistics::operator+=(const BleuStatistics& other) {
 
 std::vector<double> BleuStatistics::numbers() const {
   std::vector<double> numbers = {
-      static_cast<double>(hypothesis_length),
-      static_cast<double>(reference_length)};
+      static_cast<double>(hypothesis_length), static_cast<double>(reference_length)};
   numbers.insert(numbers.end(), correct.begin(), correct.end());
   numbers.insert(numbers.end(), total.begin(), total.end());
   return numbers;
 }
 
 BleuStatistics BleuStatistics::of_numbers(std::span<const double> numbers) {
-  const auto number = [&](size_t i) {
-    return static_cast<int64_t>(numbers[i]);
-  };
+  const auto number = [&](size_t i) { return static_cast<int64_t>(numbers[i]); };
   BleuStatistics statistics;
   statistics.hypothesis_length = number(0);
   statistics.reference_length = number(1);
@@ -307,9 +283,7 @@ BleuStatistics BleuStatistics::of_numbers(std::span<const double> numbers) {
   return statistics;
 }
 
-BleuScore compute_bleu(
-    const BleuStatistics& statistics,
-    const BleuOptions& options) {
+BleuScore compute_bleu(const BleuStatistics& statistics, const BleuOptions& options) {
   const std::vector<double> numbers = statistics.numbers();
   BleuScore score = score_numbers(std::span(numbers), options);
   score.statistics = statistics;
@@ -324,8 +298,7 @@ Bleu::Bleu(const BleuOptions& options, LineTokenizer tokenizer)
         "bleu.tokenizer = '",
         enum_name(options_.tokenizer),
         "' needs a ",
-        options_.tokenizer == BleuTokenizer::kSpm ? "SentencePiece model"
-                                                  : "dictionary of MeCab");
+        options_.tokenizer == BleuTokenizer::kSpm ? "SentencePiece model" : "dictionary of MeCab");
   if (options_.style == BleuStyle::kMultiBleu) {
     options_.tokenizer = BleuTokenizer::kNone;
     options_.smoothing = BleuSmoothing::kNone;
@@ -335,8 +308,7 @@ Bleu::Bleu(const BleuOptions& options, LineTokenizer tokenizer)
 }
 
 BleuStatistics Bleu::count(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) const {
+    std::string_view hypothesis, const std::vector<std::string>& references) const {
   metrics::check_references(references.size());
   WordNumbers numbers;
   const auto read = [&](std::string_view line) {
@@ -355,9 +327,7 @@ BleuStatistics Bleu::count(
   return count_sentence(found, allowed, numbers.count(), options_.order);
 }
 
-BleuStatistics Bleu::add(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) {
+BleuStatistics Bleu::add(std::string_view hypothesis, const std::vector<std::string>& references) {
   const BleuStatistics counts = count(hypothesis, references);
   add_counts(counts, references.size());
   return counts;
@@ -401,9 +371,7 @@ ScoreOfSums Bleu::score_of_sums() const {
   const BleuOptions options = options_;
   return {
       .exact =
-          [options](std::span<const double> sums) {
-            return score_numbers(sums, options).score;
-          },
+          [options](std::span<const double> sums) { return score_numbers(sums, options).score; },
       .single =
           [options](std::span<const float> sums) {
             return SampleScore{.score = score_numbers(sums, options).score};

@@ -22,10 +22,8 @@ enum class BleuStyle {
 };
 template <>
 struct EnumNames<BleuStyle> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, BleuStyle>>(
-          {{"sacrebleu", BleuStyle::kSacreBleu},
-           {"multi-bleu", BleuStyle::kMultiBleu}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, BleuStyle>>(
+      {{"sacrebleu", BleuStyle::kSacreBleu}, {"multi-bleu", BleuStyle::kMultiBleu}});
 };
 
 /// Says what to do about n-gram orders without a match.
@@ -37,12 +35,11 @@ enum class BleuSmoothing {
 };
 template <>
 struct EnumNames<BleuSmoothing> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, BleuSmoothing>>(
-          {{"exp", BleuSmoothing::kExp},
-           {"floor", BleuSmoothing::kFloor},
-           {"add-k", BleuSmoothing::kAddK},
-           {"none", BleuSmoothing::kNone}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, BleuSmoothing>>(
+      {{"exp", BleuSmoothing::kExp},
+       {"floor", BleuSmoothing::kFloor},
+       {"add-k", BleuSmoothing::kAddK},
+       {"none", BleuSmoothing::kNone}});
 };
 
 struct BleuOptions {
@@ -61,25 +58,19 @@ struct BleuOptions {
   template <class Visitor>
   void visit(Visitor& v) {
     v("style", style, "sacrebleu or multi-bleu");
-    v("tokenizer",
-      tokenizer,
-      "13a, none, intl, char, zh, spm or ja-mecab (sacrebleu only)");
+    v("tokenizer", tokenizer, "13a, none, intl, char, zh, spm or ja-mecab (sacrebleu only)");
     v("smoothing",
       smoothing,
-      "N-gram orders without a match: exp, floor, add-k or none (sacrebleu "
-      "only)");
+      R"(N-gram orders without a match: exp, floor, add-k or none (sacrebleu only))");
     v("smoothing_value",
       smoothing_value,
       "What floor takes for no match, and add-k adds; -1 = 0.1 and 1");
     v("order", order, "Longest n-gram, 1 to 16 (sacrebleu only)");
     v("effective_order",
       effective_order,
-      "Leave out orders that the hypotheses are too short for (sacrebleu "
-      "only)");
+      R"(Leave out orders that the hypotheses are too short for (sacrebleu only))");
     v("lowercase", lowercase, "Lower-case both sides first");
-    v("compound_split",
-      compound_split,
-      "Set hyphens inside words apart (multi-bleu only)");
+    v("compound_split", compound_split, "Set hyphens inside words apart (multi-bleu only)");
   }
 
   /// UsageError for values out of range and for keys that the chosen style or
@@ -120,13 +111,10 @@ class Bleu {
   /// The counts of one sentence. Error without a reference. May be called from
   /// several threads.
   BleuStatistics count(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references) const;
+      std::string_view hypothesis, const std::vector<std::string>& references) const;
 
   /// Adds one sentence and returns its counts. Error without a reference.
-  BleuStatistics add(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references);
+  BleuStatistics add(std::string_view hypothesis, const std::vector<std::string>& references);
 
   /// Adds a sentence that count() has counted with so many references.
   void add_counts(const BleuStatistics& counts, size_t references);
@@ -157,13 +145,10 @@ class Bleu {
 /// them at blanks, or where `zh` finds no words in what is not Chinese; else
 /// "".
 std::string_view language_without_words(
-    const std::vector<std::string>& lines,
-    const BleuOptions& options);
+    const std::vector<std::string>& lines, const BleuOptions& options);
 
 /// BLEU of given counts, as the options smooth them.
-BleuScore compute_bleu(
-    const BleuStatistics& statistics,
-    const BleuOptions& options = {});
+BleuScore compute_bleu(const BleuStatistics& statistics, const BleuOptions& options = {});
 
 /// BLEU of a corpus. `references` holds one list of lines for each set of
 /// references. Error with both counts when the numbers of lines differ.

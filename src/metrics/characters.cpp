@@ -58,8 +58,7 @@ std::string encode_utf8(std::u32string_view text) {
 }
 
 std::string valid_utf8(std::string_view text) {
-  return is_valid_utf8(text) ? std::string(text)
-                             : encode_utf8(decode_utf8(text));
+  return is_valid_utf8(text) ? std::string(text) : encode_utf8(decode_utf8(text));
 }
 
 bool is_space(char32_t c) {

@@ -17,8 +17,8 @@ using metrics::SortedNgrams;
 using Symbols = std::vector<uint32_t>;
 
 bool is_ascii_punctuation(char c) {
-  return c > ' ' && c < 0x7F && !(c >= '0' && c <= '9') &&
-      !(c >= 'A' && c <= 'Z') && !(c >= 'a' && c <= 'z');
+  return c > ' ' && c < 0x7F && !(c >= '0' && c <= '9') && !(c >= 'A' && c <= 'Z') &&
+      !(c >= 'a' && c <= 'z');
 }
 
 /// Words, with one punctuation mark split off their end, or else their start.
@@ -46,10 +46,7 @@ struct NumberedLines {
   metrics::WordNumbers word_numbers{};
 };
 
-void add_line(
-    std::string_view line,
-    const ChrfOptions& options,
-    NumberedLines& lines) {
+void add_line(std::string_view line, const ChrfOptions& options, NumberedLines& lines) {
   const std::string& text = lines.word_numbers.keep(
       options.lowercase ? metrics::to_lower(line) : metrics::valid_utf8(line));
   Symbols& characters = lines.characters.emplace_back();
@@ -63,9 +60,7 @@ void add_line(
 
 template <class Ngram>
 ChrfCounts count_order(
-    const SortedNgrams<Ngram>& found,
-    const SortedNgrams<Ngram>& wanted,
-    size_t n) {
+    const SortedNgrams<Ngram>& found, const SortedNgrams<Ngram>& wanted, size_t n) {
   ChrfCounts counts;
   counts.reference = wanted.total(n);
   counts.matched = found.common(wanted, n);
@@ -99,11 +94,7 @@ void append_counts(
   if (orders * bits <= 64)
     append_counts<uint64_t>(lines, static_cast<size_t>(orders), bits, counts);
   else
-    append_counts<unsigned __int128>(
-        lines,
-        static_cast<size_t>(orders),
-        bits,
-        counts);
+    append_counts<unsigned __int128>(lines, static_cast<size_t>(orders), bits, counts);
 }
 
 /// From 0 to 100. `sums` are three numbers for each order, as of numbers(); all
@@ -142,18 +133,10 @@ Real f_score(std::span<const Real> sums, const ChrfOptions& options) {
 }  // namespace
 
 void ChrfOptions::validate(const OptionNames& names) const {
-  const auto check =
-      [&](const char* key, int64_t value, int64_t least, int64_t most) {
-        if (value < least || value > most)
-          fail_usage(
-              names(key),
-              " must be from ",
-              least,
-              " to ",
-              most,
-              ", but got ",
-              value);
-      };
+  const auto check = [&](const char* key, int64_t value, int64_t least, int64_t most) {
+    if (value < least || value > most)
+      fail_usage(names(key), " must be from ", least, " to ", most, ", but got ", value);
+  };
   check("char_order", char_order, 1, 6);
   check("word_order", word_order, 0, 4);
   check("beta", beta, 1, 100);
@@ -161,35 +144,24 @@ void ChrfOptions::validate(const OptionNames& names) const {
 
 Chrf::Chrf(const ChrfOptions& options) : options_(options) {
   options_.validate();
-  statistics_.resize(
-      static_cast<size_t>(options_.char_order + options_.word_order));
+  statistics_.resize(static_cast<size_t>(options_.char_order + options_.word_order));
 }
 
 std::vector<ChrfCounts> Chrf::count(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) const {
+    std::string_view hypothesis, const std::vector<std::string>& references) const {
   metrics::check_references(references.size());
   NumberedLines lines;
   add_line(hypothesis, options_, lines);
   for (const std::string& reference : references)
     add_line(reference, options_, lines);
   std::vector<std::vector<ChrfCounts>> counts(references.size());
-  append_counts(
-      lines.characters,
-      options_.char_order,
-      lines.character_numbers.count(),
-      counts);
-  append_counts(
-      lines.words,
-      options_.word_order,
-      lines.word_numbers.count(),
-      counts);
+  append_counts(lines.characters, options_.char_order, lines.character_numbers.count(), counts);
+  append_counts(lines.words, options_.word_order, lines.word_numbers.count(), counts);
   size_t best = 0;
   double best_score = -1;
   for (size_t i = 0; i < counts.size() && counts.size() > 1; ++i) {
     const std::vector<double> sums = numbers(counts[i]);
-    if (const double score = f_score(std::span(sums), options_);
-        score > best_score) {
+    if (const double score = f_score(std::span(sums), options_); score > best_score) {
       best_score = score;
       best = i;
     }
@@ -198,16 +170,13 @@ std::vector<ChrfCounts> Chrf::count(
 }
 
 std::vector<ChrfCounts> Chrf::add(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) {
+    std::string_view hypothesis, const std::vector<std::string>& references) {
   std::vector<ChrfCounts> counts = count(hypothesis, references);
   add_counts(counts, references.size());
   return counts;
 }
 
-void Chrf::add_counts(
-    const std::vector<ChrfCounts>& counts,
-    size_t references) {
+void Chrf::add_counts(const std::vector<ChrfCounts>& counts, size_t references) {
   metrics::check_references(references, references_);
   for (size_t i = 0; i < counts.size(); ++i) {
     statistics_[i].hypothesis += counts[i].hypothesis;
@@ -225,9 +194,7 @@ std::vector<double> Chrf::numbers(const std::vector<ChrfCounts>& counts) {
 }
 
 std::vector<ChrfCounts> Chrf::of_numbers(std::span<const double> numbers) {
-  const auto number = [&](size_t i) {
-    return static_cast<int64_t>(numbers[i]);
-  };
+  const auto number = [&](size_t i) { return static_cast<int64_t>(numbers[i]); };
   std::vector<ChrfCounts> counts;
   for (size_t i = 0; i + 2 < numbers.size(); i += 3)
     counts.push_back({number(i), number(i + 1), number(i + 2)});
@@ -242,10 +209,7 @@ double Chrf::score() const {
 ScoreOfSums Chrf::score_of_sums() const {
   const ChrfOptions options = options_;
   return {
-      .exact =
-          [options](std::span<const double> sums) {
-            return f_score(sums, options);
-          },
+      .exact = [options](std::span<const double> sums) { return f_score(sums, options); },
       .single =
           [options](std::span<const float> sums) {
             const float score = f_score(sums, options);
@@ -254,10 +218,7 @@ ScoreOfSums Chrf::score_of_sums() const {
 }
 
 std::string Chrf::name() const {
-  return concat(
-      "chrF",
-      options_.beta,
-      std::string(static_cast<size_t>(options_.word_order), '+'));
+  return concat("chrF", options_.beta, std::string(static_cast<size_t>(options_.word_order), '+'));
 }
 
 std::string Chrf::signature() const {
@@ -277,12 +238,7 @@ std::string Chrf::signature() const {
 }
 
 std::string Chrf::report(int decimals) const {
-  return concat(
-      name(),
-      "|",
-      signature(),
-      " = ",
-      metrics::fixed(score(), decimals));
+  return concat(name(), "|", signature(), " = ", metrics::fixed(score(), decimals));
 }
 
 Chrf corpus_chrf(

@@ -28,8 +28,7 @@ struct ChrfOptions {
     v("whitespace", whitespace, "Count white space as characters");
     v("eps_smoothing",
       eps_smoothing,
-      "Mean of the F-scores of all orders, as chrF++.py has it, not F of the "
-      "mean precision and recall of those that sentences are long enough for");
+      R"(Mean of the F-scores of all orders, as chrF++.py has it, not F of the mean precision and recall of those that sentences are long enough for)");
   }
 
   /// UsageError for values out of range.
@@ -53,12 +52,10 @@ class Chrf {
   /// The counts of one sentence, as statistics(). Error without a reference.
   /// May be called from several threads.
   std::vector<ChrfCounts> count(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references) const;
+      std::string_view hypothesis, const std::vector<std::string>& references) const;
   /// Adds one sentence and returns its counts. Error without a reference.
   std::vector<ChrfCounts> add(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references);
+      std::string_view hypothesis, const std::vector<std::string>& references);
 
   /// Adds a sentence that count() has counted with so many references.
   void add_counts(const std::vector<ChrfCounts>& counts, size_t references);

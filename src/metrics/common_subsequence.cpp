@@ -20,9 +20,7 @@ uint64_t carry_on(uint64_t& word) {
 
 }  // namespace
 
-void CommonSubsequence::set_reference(
-    std::span<const uint32_t> reference,
-    size_t symbols) {
+void CommonSubsequence::set_reference(std::span<const uint32_t> reference, size_t symbols) {
   reference_ = reference;
   words_ = (reference.size() + kWordBits64 - 1) / kWordBits64;
   masks_.clear();
@@ -53,8 +51,7 @@ void CommonSubsequence::start(std::span<uint64_t> state) const {
   std::fill(state.begin(), state.end(), ~uint64_t{0});
 }
 
-void CommonSubsequence::advance(uint32_t symbol, std::span<uint64_t> state)
-    const {
+void CommonSubsequence::advance(uint32_t symbol, std::span<uint64_t> state) const {
   uint64_t carry = 0;
   size_t at = 0;
   for (uint32_t m = first_[symbol]; m != kNoMask; m = masks_[m].next) {
@@ -99,9 +96,7 @@ size_t CommonSubsequence::keep_starts(std::span<const uint32_t> hypothesis) {
   return block;
 }
 
-void CommonSubsequence::mark(
-    std::span<const uint32_t> hypothesis,
-    std::vector<uint8_t>& marked) {
+void CommonSubsequence::mark(std::span<const uint32_t> hypothesis, std::vector<uint8_t>& marked) {
   if (reference_.empty() || hypothesis.empty())
     return;
   const size_t block = keep_starts(hypothesis);
@@ -121,8 +116,7 @@ void CommonSubsequence::mark(
     while (i > 0 && j > begin) {
       const uint64_t* row = rows_.data() + (j - begin) * words_;
       const size_t place = i - 1;
-      const bool grows =
-          (row[place / kWordBits64] >> (place % kWordBits64) & 1) == 0;
+      const bool grows = (row[place / kWordBits64] >> (place % kWordBits64) & 1) == 0;
       if (reference_[place] == hypothesis[j - 1])
         marked[place] = 1, --i, --j;
       else if (grows)

@@ -26,9 +26,7 @@ std::vector<double> to_numbers(const std::vector<ChrfCounts>& counts) {
 BleuStatistics to_counts(std::span<const double> numbers, const Bleu&) {
   return BleuStatistics::of_numbers(numbers);
 }
-std::vector<ChrfCounts> to_counts(
-    std::span<const double> numbers,
-    const Chrf&) {
+std::vector<ChrfCounts> to_counts(std::span<const double> numbers, const Chrf&) {
   return Chrf::of_numbers(numbers);
 }
 TerStatistics to_counts(std::span<const double> numbers, const Ter&) {
@@ -48,26 +46,18 @@ class SingleMeasure : public CorpusMetric {
       std::string_view hypothesis,
       const std::vector<std::string>& references,
       std::vector<double>& numbers) override {
-    const std::vector<double> own =
-        to_numbers(metric_.count(hypothesis, references));
+    const std::vector<double> own = to_numbers(metric_.count(hypothesis, references));
     numbers.insert(numbers.end(), own.begin(), own.end());
   }
-  void add_counted(std::span<const double> numbers, size_t references)
-      override {
+  void add_counted(std::span<const double> numbers, size_t references) override {
     metric_.add_counts(to_counts(numbers, metric_), references);
   }
   std::string name(size_t) const override { return metric_.name(); }
   double score(size_t) const override { return percent(metric_.score()); }
-  ScoreOfSums score_of_sums(size_t) const override {
-    return metric_.score_of_sums();
-  }
-  bool larger_is_better() const override {
-    return !std::is_same_v<Metric, Ter>;
-  }
+  ScoreOfSums score_of_sums(size_t) const override { return metric_.score_of_sums(); }
+  bool larger_is_better() const override { return !std::is_same_v<Metric, Ter>; }
   std::string signature() const override { return metric_.signature(); }
-  std::string report(int decimals) const override {
-    return metric_.report(decimals);
-  }
+  std::string report(int decimals) const override { return metric_.report(decimals); }
 
  private:
   Metric metric_;
@@ -88,16 +78,13 @@ class RougeMeasures : public CorpusMetric {
       numbers.insert(numbers.end(), {own.recall, own.precision, own.f});
     numbers.push_back(1);
   }
-  void add_counted(std::span<const double> numbers, size_t references)
-      override {
+  void add_counted(std::span<const double> numbers, size_t references) override {
     std::vector<RougeValues> values;
     for (size_t i = 0; i + 2 < numbers.size(); i += 3)
       values.push_back({numbers[i], numbers[i + 1], numbers[i + 2]});
     rouge_.add_values(values, references);
   }
-  size_t measures() const override {
-    return (rouge_.names().size() - first_) * values_.size();
-  }
+  size_t measures() const override { return (rouge_.names().size() - first_) * values_.size(); }
   std::string name(size_t measure) const override {
     const char* const kinds[] = {" R", " P", ""};
     return rouge_.names()[place(measure)] + kinds[value(measure)];
@@ -115,14 +102,10 @@ class RougeMeasures : public CorpusMetric {
     return {.exact = mean, .single = {}};
   }
   std::string signature() const override { return rouge_.signature(); }
-  std::string report(int decimals) const override {
-    return rouge_.report(decimals);
-  }
+  std::string report(int decimals) const override { return rouge_.report(decimals); }
 
  private:
-  size_t place(size_t measure) const {
-    return first_ + measure / values_.size();
-  }
+  size_t place(size_t measure) const { return first_ + measure / values_.size(); }
   size_t value(size_t measure) const {
     return static_cast<size_t>(values_[measure % values_.size()]);
   }
@@ -140,8 +123,7 @@ std::unique_ptr<CorpusMetric> single(Metric metric) {
 }  // namespace
 
 std::vector<double> CorpusMetric::add(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) {
+    std::string_view hypothesis, const std::vector<std::string>& references) {
   std::vector<double> numbers;
   count(hypothesis, references, numbers);
   add_counted(numbers, references.size());
@@ -160,12 +142,9 @@ std::unique_ptr<CorpusMetric> to_corpus_metric(Ter metric) {
 std::unique_ptr<CorpusMetric> to_corpus_metric(ExactMatch metric) {
   return single(std::move(metric));
 }
-std::unique_ptr<CorpusMetric>
-to_corpus_metric(Rouge metric, size_t first, std::vector<RougeValue> values) {
-  return std::make_unique<RougeMeasures>(
-      std::move(metric),
-      first,
-      std::move(values));
+std::unique_ptr<CorpusMetric> to_corpus_metric(
+    Rouge metric, size_t first, std::vector<RougeValue> values) {
+  return std::make_unique<RougeMeasures>(std::move(metric), first, std::move(values));
 }
 
 void MetricOptions::validate(const std::string& path) const {
@@ -174,18 +153,17 @@ void MetricOptions::validate(const std::string& path) const {
   ter.validate(path + ".ter");
   rouge.validate(path + ".rouge");
   exact.validate(path + ".exact");
-  if (bleu.tokenizer == BleuTokenizer::kSpm ||
-      bleu.tokenizer == BleuTokenizer::kJaMecab)
+  if (bleu.tokenizer == BleuTokenizer::kSpm || bleu.tokenizer == BleuTokenizer::kJaMecab)
     fail_usage(
         path,
         ".bleu.tokenizer = '",
         enum_name(bleu.tokenizer),
-        "' needs a model, which `seqconv evaluate bleu` takes; here it must be "
-        "13a, none, intl, char or zh");
+        "' needs a model, which `seqconv evaluate bleu` takes; here it must be 13a, none, intl, "
+        "char or zh");
 }
 
-std::unique_ptr<CorpusMetric>
-make_metric(MetricKind kind, bool lowercase, const MetricOptions& options) {
+std::unique_ptr<CorpusMetric> make_metric(
+    MetricKind kind, bool lowercase, const MetricOptions& options) {
   MetricOptions own = options;
   own.bleu.lowercase |= lowercase;
   own.chrf.lowercase |= lowercase;
@@ -203,9 +181,7 @@ make_metric(MetricKind kind, bool lowercase, const MetricOptions& options) {
     case MetricKind::kRouge2:
       return to_corpus_metric(Rouge(own.rouge), 1);
     case MetricKind::kRougeL:
-      return to_corpus_metric(
-          Rouge(own.rouge),
-          static_cast<size_t>(own.rouge.order));
+      return to_corpus_metric(Rouge(own.rouge), static_cast<size_t>(own.rouge.order));
     case MetricKind::kExact:
       return to_corpus_metric(ExactMatch(own.exact));
   }
@@ -218,10 +194,7 @@ std::string missing_words(
     const MetricOptions& options,
     const std::string& path) {
   const auto of = [&](const auto& own, const char* name) {
-    return missing_words(
-        lines,
-        own,
-        {"the validation text is", {concat(path, ".", name)}});
+    return missing_words(lines, own, {"the validation text is", {concat(path, ".", name)}});
   };
   switch (kind) {
     case MetricKind::kBleu:

@@ -34,13 +34,9 @@ class CorpusMetric {
       std::vector<double>& numbers) = 0;
   /// Adds a sentence by the numbers that count() has given, of a metric with
   /// the same options, for so many references.
-  virtual void add_counted(
-      std::span<const double> numbers,
-      size_t references) = 0;
+  virtual void add_counted(std::span<const double> numbers, size_t references) = 0;
   /// Counts a sentence, adds it and gives its numbers.
-  std::vector<double> add(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references);
+  std::vector<double> add(std::string_view hypothesis, const std::vector<std::string>& references);
 
   virtual size_t measures() const { return 1; }
   /// As reports call a measure: "BLEU".
@@ -64,23 +60,20 @@ std::unique_ptr<CorpusMetric> to_corpus_metric(ExactMatch metric);
 /// Its measures from `first` on, of each the values that are named, one or
 /// more.
 std::unique_ptr<CorpusMetric> to_corpus_metric(
-    Rouge metric,
-    size_t first = 0,
-    std::vector<RougeValue> values = {RougeValue::kF});
+    Rouge metric, size_t first = 0, std::vector<RougeValue> values = {RougeValue::kF});
 
 /// The metrics that may judge translations or summaries in one number.
 enum class MetricKind { kBleu, kChrf, kTer, kRouge1, kRouge2, kRougeL, kExact };
 template <>
 struct EnumNames<MetricKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, MetricKind>>(
-          {{"bleu", MetricKind::kBleu},
-           {"chrf", MetricKind::kChrf},
-           {"ter", MetricKind::kTer},
-           {"rouge1", MetricKind::kRouge1},
-           {"rouge2", MetricKind::kRouge2},
-           {"rougeL", MetricKind::kRougeL},
-           {"exact", MetricKind::kExact}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, MetricKind>>(
+      {{"bleu", MetricKind::kBleu},
+       {"chrf", MetricKind::kChrf},
+       {"ter", MetricKind::kTer},
+       {"rouge1", MetricKind::kRouge1},
+       {"rouge2", MetricKind::kRouge2},
+       {"rougeL", MetricKind::kRougeL},
+       {"exact", MetricKind::kExact}});
 };
 
 /// The options of each of them.
@@ -107,8 +100,8 @@ struct MetricOptions {
 
 /// Its first measure is the one that `kind` names. Both sides are lower-cased
 /// first where `lowercase` is true, whatever the options say.
-std::unique_ptr<CorpusMetric>
-make_metric(MetricKind kind, bool lowercase, const MetricOptions& options = {});
+std::unique_ptr<CorpusMetric> make_metric(
+    MetricKind kind, bool lowercase, const MetricOptions& options = {});
 
 /// missing_words() of the metric that `kind` names.
 std::string missing_words(

@@ -28,8 +28,7 @@ class EditDistance {
   int32_t keep(std::span<const uint32_t> words);
   /// The distance of `words`, whose first `equal` words are those of the kept
   /// hypothesis, or some number above `limit` when it is more than that.
-  int32_t
-  distance(std::span<const uint32_t> words, size_t equal, int32_t limit);
+  int32_t distance(std::span<const uint32_t> words, size_t equal, int32_t limit);
   /// Of the kept hypothesis. Where ways are equally short, words are replaced
   /// rather than deleted, and deleted rather than inserted.
   Alignment align(std::span<const uint32_t> words) const;
@@ -46,8 +45,7 @@ class EditDistance {
 
   void lay_out(size_t hypothesis_length);
   /// Computes row i from the row above; its smallest cell.
-  int32_t fill(size_t i, uint32_t word, const int32_t* above, int32_t* cells)
-      const;
+  int32_t fill(size_t i, uint32_t word, const int32_t* above, int32_t* cells) const;
   int32_t last(const std::vector<int32_t>& cells) const;
 
   int64_t reference_length_;

@@ -75,8 +75,7 @@ class MoveSearch {
       hypothesis_wrong |= alignment_.hypothesis_wrong[last_h] != 0;
       reference_wrong |= alignment_.reference_wrong[last_r] != 0;
       const int64_t place = alignment_.of_reference[static_cast<size_t>(r)];
-      if (!hypothesis_wrong || !reference_wrong ||
-          (place >= h && place < h + length))
+      if (!hypothesis_wrong || !reference_wrong || (place >= h && place < h + length))
         continue;
       try_targets({h, r, length});
       if (tried_ >= kMostMoves)
@@ -89,8 +88,7 @@ class MoveSearch {
   void try_targets(const Run& run) {
     int64_t previous = -1;
     for (int64_t i = run.reference - 1; i < run.reference + run.length; ++i) {
-      const int64_t target =
-          i < 0 ? 0 : alignment_.of_reference[static_cast<size_t>(i)] + 1;
+      const int64_t target = i < 0 ? 0 : alignment_.of_reference[static_cast<size_t>(i)] + 1;
       if (target != previous)
         try_move(run, target);
       previous = target;
@@ -135,9 +133,8 @@ class MoveSearch {
       return;
     }
     const auto size = static_cast<int64_t>(words_.size());
-    const int64_t behind = target > run.hypothesis + run.length
-        ? target
-        : std::min(size, target + run.length);
+    const int64_t behind =
+        target > run.hypothesis + run.length ? target : std::min(size, target + run.length);
     std::rotate(begin, end, moved_.begin() + behind);
   }
 
@@ -156,13 +153,10 @@ class MoveSearch {
 
 }  // namespace
 
-int64_t count_edits(
-    std::span<const uint32_t> hypothesis,
-    std::span<const uint32_t> reference) {
+int64_t count_edits(std::span<const uint32_t> hypothesis, std::span<const uint32_t> reference) {
   if (reference.empty())
     return static_cast<int64_t>(hypothesis.size());
-  return MoveSearch(hypothesis, Words(reference.begin(), reference.end()))
-      .run();
+  return MoveSearch(hypothesis, Words(reference.begin(), reference.end())).run();
 }
 
 }  // namespace seqconv::internal::metrics

@@ -12,18 +12,15 @@ std::vector<double> ExactStatistics::numbers() const {
 }
 
 ExactStatistics ExactMatch::count(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) const {
+    std::string_view hypothesis, const std::vector<std::string>& references) const {
   metrics::check_references(references.size());
   const auto prepared = [&](std::string_view line) {
     const std::string_view text = metrics::trim_start(metrics::trim_end(line));
     return options_.lowercase ? metrics::to_lower(text) : std::string(text);
   };
   const std::string wanted = prepared(hypothesis);
-  const bool matches =
-      std::ranges::any_of(references, [&](const std::string& reference) {
-        return prepared(reference) == wanted;
-      });
+  const bool matches = std::ranges::any_of(
+      references, [&](const std::string& reference) { return prepared(reference) == wanted; });
   return {matches ? 1 : 0, 1};
 }
 
@@ -36,14 +33,11 @@ void ExactMatch::add_counts(const ExactStatistics& counts, size_t references) {
 double ExactMatch::score() const {
   return statistics_.sentences == 0
       ? 0
-      : 100 * static_cast<double>(statistics_.matched) /
-          static_cast<double>(statistics_.sentences);
+      : 100 * static_cast<double>(statistics_.matched) / static_cast<double>(statistics_.sentences);
 }
 
 ScoreOfSums ExactMatch::score_of_sums() {
-  const auto share = [](std::span<const double> sums) {
-    return 100 * sums[0] / sums[1];
-  };
+  const auto share = [](std::span<const double> sums) { return 100 * sums[0] / sums[1]; };
   return {.exact = share, .single = {}};
 }
 

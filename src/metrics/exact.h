@@ -41,8 +41,7 @@ class ExactMatch {
   /// The counts of one sentence. Error without a reference. May be called from
   /// several threads.
   ExactStatistics count(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references) const;
+      std::string_view hypothesis, const std::vector<std::string>& references) const;
   /// Adds a sentence that count() has counted with so many references.
   void add_counts(const ExactStatistics& counts, size_t references);
 

@@ -9,37 +9,25 @@ namespace {
 
 /// "the hypotheses are Thai, which has no blanks between words: ".
 std::string without_blanks(const WordsOf& whose, std::string_view language) {
-  return concat(
-      whose.text,
-      " ",
-      language,
-      ", which has no blanks between words: ");
+  return concat(whose.text, " ", language, ", which has no blanks between words: ");
 }
 
 }  // namespace
 
-std::string OptionSpelling::spell(std::string_view key, std::string_view value)
-    const {
+std::string OptionSpelling::spell(std::string_view key, std::string_view value) const {
   if (!table.empty())
-    return concat(
-        table,
-        ".",
-        key,
-        value == "true" ? " = true" : concat(" = '", value, "'"));
+    return concat(table, ".", key, value == "true" ? " = true" : concat(" = '", value, "'"));
   std::string flag = concat("--", key);
   std::ranges::replace(flag, '_', '-');
   return value == "true" ? flag : concat(flag, " ", value);
 }
 
 std::string missing_words(
-    const std::vector<std::string>& lines,
-    const BleuOptions& options,
-    const WordsOf& whose) {
+    const std::vector<std::string>& lines, const BleuOptions& options, const WordsOf& whose) {
   const std::string_view language = language_without_words(lines, options);
   if (language.empty())
     return "";
-  const bool zh = options.style == BleuStyle::kSacreBleu &&
-      options.tokenizer == BleuTokenizer::kZh;
+  const bool zh = options.style == BleuStyle::kSacreBleu && options.tokenizer == BleuTokenizer::kZh;
   const bool models = whose.options.table.empty();
   std::string others;
   if (language == "Chinese")
@@ -48,8 +36,7 @@ std::string missing_words(
     others = language == "Japanese" ? ", spm or ja-mecab" : " or spm";
   return concat(
       without_blanks(whose, language),
-      zh ? "the tokenizer zh finds words in Chinese alone, and BLEU"
-         : "BLEU by blanks",
+      zh ? "the tokenizer zh finds words in Chinese alone, and BLEU" : "BLEU by blanks",
       " says little; ",
       whose.options.spell("tokenizer", "char"),
       others,
@@ -57,9 +44,7 @@ std::string missing_words(
 }
 
 std::string missing_words(
-    const std::vector<std::string>& lines,
-    const ChrfOptions& options,
-    const WordsOf& whose) {
+    const std::vector<std::string>& lines, const ChrfOptions& options, const WordsOf& whose) {
   if (options.word_order == 0)
     return "";
   const std::string_view language = unsegmented_language(lines);
@@ -68,19 +53,15 @@ std::string missing_words(
   return concat(
       without_blanks(whose, language),
       "its word n-grams say little; chrF without ",
-      whose.options.table.empty() ? "--word-order"
-                                  : whose.options.table + ".word_order",
+      whose.options.table.empty() ? "--word-order" : whose.options.table + ".word_order",
       " counts characters alone");
 }
 
 std::string missing_words(
-    const std::vector<std::string>& lines,
-    const TerOptions& options,
-    const WordsOf& whose) {
+    const std::vector<std::string>& lines, const TerOptions& options, const WordsOf& whose) {
   const std::string_view language = unsegmented_language(lines);
   const bool chinese = language == "Chinese";
-  if (language.empty() ||
-      (chinese && options.normalized && options.asian_support))
+  if (language.empty() || (chinese && options.normalized && options.asian_support))
     return "";
   return concat(
       without_blanks(whose, language),
@@ -94,15 +75,13 @@ std::string missing_words(
 }
 
 std::string missing_words(
-    const std::vector<std::string>& lines,
-    const RougeOptions& options,
-    const WordsOf& whose) {
+    const std::vector<std::string>& lines, const RougeOptions& options, const WordsOf& whose) {
   if (!misses_most_letters(lines, options))
     return "";
   return concat(
       whose.text,
-      " mostly of letters that are none to ROUGE, whose words are of ASCII "
-      "letters and digits alone: it says little; ",
+      " mostly of letters that are none to ROUGE, whose words are of ASCII letters and digits "
+      "alone: it says little; ",
       whose.options.spell("tokenizer", "unicode"),
       " takes words of all scripts");
 }

@@ -32,25 +32,15 @@ struct WordsOf {
 /// to the metric with its options: "the hypotheses are Chinese, which ...".
 /// Else "".
 std::string missing_words(
-    const std::vector<std::string>& lines,
-    const BleuOptions& options,
-    const WordsOf& whose);
+    const std::vector<std::string>& lines, const BleuOptions& options, const WordsOf& whose);
 std::string missing_words(
-    const std::vector<std::string>& lines,
-    const ChrfOptions& options,
-    const WordsOf& whose);
+    const std::vector<std::string>& lines, const ChrfOptions& options, const WordsOf& whose);
 std::string missing_words(
-    const std::vector<std::string>& lines,
-    const TerOptions& options,
-    const WordsOf& whose);
+    const std::vector<std::string>& lines, const TerOptions& options, const WordsOf& whose);
 std::string missing_words(
-    const std::vector<std::string>& lines,
-    const RougeOptions& options,
-    const WordsOf& whose);
+    const std::vector<std::string>& lines, const RougeOptions& options, const WordsOf& whose);
 /// Nothing: lines are compared as they are.
 std::string missing_words(
-    const std::vector<std::string>& lines,
-    const ExactOptions& options,
-    const WordsOf& whose);
+    const std::vector<std::string>& lines, const ExactOptions& options, const WordsOf& whose);
 
 }  // namespace seqconv::internal

@@ -32,9 +32,7 @@ class NgramTable {
   }
 
   /// kAbsent for what is not in the table.
-  uint32_t find(uint32_t prefix, uint32_t symbol) {
-    return find_slot(join(prefix, symbol)).number;
-  }
+  uint32_t find(uint32_t prefix, uint32_t symbol) { return find_slot(join(prefix, symbol)).number; }
 
   /// By number.
   const std::vector<int32_t>& counts() const { return counts_; }
@@ -45,9 +43,7 @@ class NgramTable {
     uint32_t number;
   };
 
-  static uint64_t join(uint32_t prefix, uint32_t symbol) {
-    return uint64_t{prefix} << 32 | symbol;
-  }
+  static uint64_t join(uint32_t prefix, uint32_t symbol) { return uint64_t{prefix} << 32 | symbol; }
 
   Slot& find_slot(uint64_t key) {
     constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;

@@ -35,8 +35,7 @@ class SortedNgrams {
 
   /// Number of n-grams, each as often as it comes.
   int64_t total(size_t n) const {
-    return places_.size() < n ? 0
-                              : static_cast<int64_t>(places_.size() - n + 1);
+    return places_.size() < n ? 0 : static_cast<int64_t>(places_.size() - n + 1);
   }
 
   /// How many n-grams this and another sequence have in common, each as often
@@ -52,8 +51,7 @@ class SortedNgrams {
       const Ngram ours = places_[i] >> shift;
       const Ngram theirs = other.places_[j] >> shift;
       // What is shorter than n ends in 0.
-      matches += static_cast<int64_t>(ours == theirs) &
-          static_cast<int64_t>((ours & last) != 0);
+      matches += static_cast<int64_t>(ours == theirs) & static_cast<int64_t>((ours & last) != 0);
       i += ours <= theirs;
       j += theirs <= ours;
     }
@@ -109,9 +107,7 @@ class SortedNgrams {
 /// one of them.
 template <class Ngram>
 int64_t count_matches(
-    const SortedNgrams<Ngram>& found,
-    std::span<const SortedNgrams<Ngram>> references,
-    size_t n) {
+    const SortedNgrams<Ngram>& found, std::span<const SortedNgrams<Ngram>> references, size_t n) {
   if (references.size() == 1)
     return found.common(references[0], n);
   using Reader = typename SortedNgrams<Ngram>::Reader;

@@ -34,8 +34,7 @@ Pool mix_seed(uint64_t seed) {
   for (size_t from = 0; from < pool.size(); ++from)
     for (size_t to = 0; to < pool.size(); ++to)
       if (from != to)
-        pool[to] = mix_high_bits(
-            0xCA01F9DDu * pool[to] - 0x4973F715u * hash(pool[from]));
+        pool[to] = mix_high_bits(0xCA01F9DDu * pool[to] - 0x4973F715u * hash(pool[from]));
   return pool;
 }
 
@@ -63,8 +62,7 @@ NumpyRandom::NumpyRandom(uint64_t seed) {
 
 uint64_t NumpyRandom::next64() {
   state_ = state_ * kMultiplier + increment_;
-  const uint64_t folded =
-      static_cast<uint64_t>(state_ >> 64) ^ static_cast<uint64_t>(state_);
+  const uint64_t folded = static_cast<uint64_t>(state_ >> 64) ^ static_cast<uint64_t>(state_);
   const auto turn = static_cast<int>(state_ >> 122);
   return folded >> turn | folded << (-turn & 63);
 }

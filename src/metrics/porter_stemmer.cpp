@@ -14,14 +14,11 @@ struct Ending {
 
 // Of two endings of one word the longer one comes first.
 constexpr std::array<Ending, 22> kStep2 = {
-    {{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"},
-     {"anci", "ance"},   {"izer", "ize"},    {"bli", "ble"},
-     {"alli", "al"},     {"entli", "ent"},   {"eli", "e"},
-     {"ousli", "ous"},   {"ization", "ize"}, {"ation", "ate"},
-     {"ator", "ate"},    {"alism", "al"},    {"iveness", "ive"},
-     {"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"},
-     {"iviti", "ive"},   {"biliti", "ble"},  {"logi", "log"},
-     {"fulli", "ful"}}};
+    {{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"},
+     {"bli", "ble"},     {"alli", "al"},     {"entli", "ent"}, {"eli", "e"},     {"ousli", "ous"},
+     {"ization", "ize"}, {"ation", "ate"},   {"ator", "ate"},  {"alism", "al"},  {"iveness", "ive"},
+     {"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"},  {"iviti", "ive"}, {"biliti", "ble"},
+     {"logi", "log"},    {"fulli", "ful"}}};
 constexpr std::string_view kOnlyNltk = "fulli";
 
 constexpr std::array<Ending, 7> kStep3 = {
@@ -84,8 +81,8 @@ Shape shape_of(std::string_view stem, StemmerRules rules) {
   for (size_t i = 0; i < stem.size(); ++i) {
     const char c = stem[i];
     const bool before = vowels[2];
-    const bool vowel = c == 'a' || c == 'e' || c == 'i' || c == 'o' ||
-        c == 'u' || (c == 'y' && i > 0 && !before);
+    const bool vowel =
+        c == 'a' || c == 'e' || c == 'i' || c == 'o' || c == 'u' || (c == 'y' && i > 0 && !before);
     if (before && !vowel)
       ++shape.measure;
     shape.has_vowel |= vowel;
@@ -133,8 +130,7 @@ void restore_end(std::string& word, StemmerRules rules) {
   } else if (ends_in_double_consonant(word, rules)) {
     if (word.back() != 'l' && word.back() != 's' && word.back() != 'z')
       drop(word, 1);
-  } else if (const Shape shape = shape_of(word, rules);
-             shape.measure == 1 && shape.ends_short) {
+  } else if (const Shape shape = shape_of(word, rules); shape.measure == 1 && shape.ends_short) {
     word += 'e';
   }
 }
@@ -166,23 +162,17 @@ void drop_past(std::string& word, StemmerRules rules) {
 void turn_y(std::string& word, StemmerRules rules) {
   if (!word.ends_with('y'))
     return;
-  const Shape stem =
-      shape_of(std::string_view(word).substr(0, word.size() - 1), rules);
-  if (rules == StemmerRules::kNltk ? word.size() > 2 && stem.ends_in_consonant
-                                   : stem.has_vowel)
+  const Shape stem = shape_of(std::string_view(word).substr(0, word.size() - 1), rules);
+  if (rules == StemmerRules::kNltk ? word.size() > 2 && stem.ends_in_consonant : stem.has_vowel)
     word.back() = 'i';
 }
 
 /// Replaces the first ending that the word has, where the stem before it has
 /// more than `measure`.
 void replace_ending(
-    std::string& word,
-    std::span<const Ending> endings,
-    int measure,
-    StemmerRules rules) {
+    std::string& word, std::span<const Ending> endings, int measure, StemmerRules rules) {
   for (const Ending& ending : endings) {
-    if (!word.ends_with(ending.from) ||
-        (rules != StemmerRules::kNltk && ending.from == kOnlyNltk))
+    if (!word.ends_with(ending.from) || (rules != StemmerRules::kNltk && ending.from == kOnlyNltk))
       continue;
     // NLTK counts the "l" of "logi" as part of the stem.
     const bool keep = rules == StemmerRules::kNltk && ending.from == "logi";
@@ -229,8 +219,7 @@ void step_4(std::string& word, StemmerRules rules) {
 
 void step_5(std::string& word, StemmerRules rules) {
   if (word.ends_with('e')) {
-    const Shape stem =
-        shape_of(std::string_view(word).substr(0, word.size() - 1), rules);
+    const Shape stem = shape_of(std::string_view(word).substr(0, word.size() - 1), rules);
     if (stem.measure > 1 || (stem.measure == 1 && !stem.ends_short))
       drop(word, 1);
   }

@@ -49,8 +49,7 @@ void add_corpus(
   for (size_t r = 0; r < references.size(); ++r)
     SEQCONV_CHECK(
         references[r].size() == hypotheses.size(),
-        "hypotheses and references must have the same number of lines, but "
-        "got ",
+        "hypotheses and references must have the same number of lines, but got ",
         hypotheses.size(),
         " hypotheses and ",
         references[r].size(),

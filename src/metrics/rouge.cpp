@@ -32,10 +32,7 @@ std::vector<std::string> measure_names(const RougeOptions& options) {
 
 /// f(tokens) for each sentence of a text, whose tokens may have other numbers.
 template <class Function>
-void for_each_sentence(
-    const RougeText& text,
-    Tokens tokens,
-    const Function& f) {
+void for_each_sentence(const RougeText& text, Tokens tokens, const Function& f) {
   size_t start = 0;
   for (size_t end : text.ends) {
     f(tokens.subspan(start, end - start));
@@ -55,20 +52,15 @@ class Rouge::Comparison {
         overlaps_(measure_names(options).size()) {}
 
   std::vector<RougeValues> compare(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references);
+      std::string_view hypothesis, const std::vector<std::string>& references);
 
-  std::string name_of_exceptions() const {
-    return tokenizer_.irregular_forms().name();
-  }
+  std::string name_of_exceptions() const { return tokenizer_.irregular_forms().name(); }
 
  private:
   void read(std::string_view text, RougeText& out);
   void read_hypothesis(std::string_view text);
   void compare_ngrams();
-  RougeOverlap compare_sentences(
-      std::string_view hypothesis,
-      std::string_view reference);
+  RougeOverlap compare_sentences(std::string_view hypothesis, std::string_view reference);
   int64_t common_length();
   int64_t union_length();
   RougeOverlap of_tokens(int64_t matched) const;
@@ -141,9 +133,7 @@ void Rouge::Comparison::compare_ngrams() {
 
 RougeOverlap Rouge::Comparison::of_tokens(int64_t matched) const {
   return {
-      matched,
-      static_cast<int64_t>(reference_.size()),
-      static_cast<int64_t>(hypothesis_.size())};
+      matched, static_cast<int64_t>(reference_.size()), static_cast<int64_t>(hypothesis_.size())};
 }
 
 int64_t Rouge::Comparison::common_length() {
@@ -161,9 +151,8 @@ int64_t Rouge::Comparison::union_length() {
   for_each_sentence(reference_, reference_words_, [&](Tokens sentence) {
     subsequence_.set_reference(sentence, left_.size());
     marked_.assign(sentence.size(), 0);
-    for_each_sentence(hypothesis_, hypothesis_words_, [&](Tokens other) {
-      subsequence_.mark(other, marked_);
-    });
+    for_each_sentence(
+        hypothesis_, hypothesis_words_, [&](Tokens other) { subsequence_.mark(other, marked_); });
     for (size_t i = 0; i < sentence.size(); ++i)
       if (marked_[i] != 0 && left_[sentence[i]]-- > 0)
         ++matched;
@@ -174,8 +163,7 @@ int64_t Rouge::Comparison::union_length() {
 /// ROUGE-L with a limit of bytes, as the program has it: the sentences go
 /// beyond it, but a word counts as often as both sides have it within.
 RougeOverlap Rouge::Comparison::compare_sentences(
-    std::string_view hypothesis,
-    std::string_view reference) {
+    std::string_view hypothesis, std::string_view reference) {
   const auto counts_of = [](const RougeText& text) {
     std::unordered_map<uint32_t, int64_t> counts;
     for (uint32_t token : text.tokens)
@@ -186,9 +174,7 @@ RougeOverlap Rouge::Comparison::compare_sentences(
   auto theirs = counts_of(reference_);
   const auto whole = [&](std::string_view text) {
     RougeText sentences;
-    tokenizer_.split(
-        metrics::first_whole_sentences(text, options_.max_bytes),
-        sentences);
+    tokenizer_.split(metrics::first_whole_sentences(text, options_.max_bytes), sentences);
     return sentences;
   };
   const RougeText summary = whole(hypothesis);
@@ -207,9 +193,7 @@ RougeOverlap Rouge::Comparison::compare_sentences(
   for_each_sentence(wanted, known, [&](Tokens sentence) {
     subsequence_.set_reference(sentence, table.counts().size());
     marked_.assign(sentence.size(), 0);
-    for_each_sentence(summary, found, [&](Tokens other) {
-      subsequence_.mark(other, marked_);
-    });
+    for_each_sentence(summary, found, [&](Tokens other) { subsequence_.mark(other, marked_); });
     for (size_t i = 0; i < sentence.size(); ++i) {
       if (marked_[i] == 0)
         continue;
@@ -224,8 +208,7 @@ RougeOverlap Rouge::Comparison::compare_sentences(
 }
 
 std::vector<RougeValues> Rouge::Comparison::compare(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) {
+    std::string_view hypothesis, const std::vector<std::string>& references) {
   tokenizer_.forget_much();
   read_hypothesis(hypothesis);
   for (std::vector<RougeOverlap>& overlaps : overlaps_)
@@ -251,8 +234,7 @@ void RougeOptions::validate(const OptionNames& names) const {
     fail_usage(names("order"), " must be from 1 to 9, but got ", order);
   if (!(alpha >= 0 && alpha <= 1))
     fail_usage(names("alpha"), " must be from 0 to 1, but got ", alpha);
-  for (const auto& [key, limit] :
-       {std::pair{"max_words", max_words}, {"max_bytes", max_bytes}})
+  for (const auto& [key, limit] : {std::pair{"max_words", max_words}, {"max_bytes", max_bytes}})
     if (limit < 0)
       fail_usage(names(key), " must be >= 0, but got ", limit);
   if (max_words > 0 && max_bytes > 0)
@@ -269,8 +251,7 @@ void RougeOptions::validate(const OptionNames& names) const {
     fail_usage(names(key), " has no effect with ", setting);
   };
   if (style == RougeStyle::kRougeScore) {
-    const std::string setting =
-        names.setting("style", enum_name(RougeStyle::kRougeScore));
+    const std::string setting = names.setting("style", enum_name(RougeStyle::kRougeScore));
     if (references != defaults.references)
       reject("combine", setting);
     if (alpha != defaults.alpha)
@@ -310,25 +291,19 @@ Rouge& Rouge::operator=(Rouge&&) noexcept = default;
 Rouge::~Rouge() = default;
 
 std::vector<RougeValues> Rouge::compare(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) {
-  SEQCONV_CHECK(
-      !references.empty(),
-      "a score needs at least one reference, but got 0");
+    std::string_view hypothesis, const std::vector<std::string>& references) {
+  SEQCONV_CHECK(!references.empty(), "a score needs at least one reference, but got 0");
   return comparison_->compare(hypothesis, references);
 }
 
 std::vector<RougeValues> Rouge::add(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) {
+    std::string_view hypothesis, const std::vector<std::string>& references) {
   std::vector<RougeValues> values = compare(hypothesis, references);
   add_values(values, references.size());
   return values;
 }
 
-void Rouge::add_values(
-    const std::vector<RougeValues>& values,
-    size_t references) {
+void Rouge::add_values(const std::vector<RougeValues>& values, size_t references) {
   metrics::check_references(references, references_);
   statistics_ += {values, 1};
 }
@@ -374,8 +349,7 @@ std::string Rouge::report(int decimals) const {
     precision += between + metrics::fixed(values[i].precision, decimals);
   }
   return concat(
-      concat(names, "|", signature(), " = F ", f),
-      concat(" R ", recall, " P ", precision));
+      concat(names, "|", signature(), " = F ", f), concat(" R ", recall, " P ", precision));
 }
 
 Rouge corpus_rouge(

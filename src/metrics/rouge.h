@@ -20,10 +20,8 @@ enum class RougeStyle {
 };
 template <>
 struct EnumNames<RougeStyle> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, RougeStyle>>(
-          {{"rouge-1.5.5", RougeStyle::kRouge155},
-           {"rouge_score", RougeStyle::kRougeScore}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, RougeStyle>>(
+      {{"rouge-1.5.5", RougeStyle::kRouge155}, {"rouge_score", RougeStyle::kRougeScore}});
 };
 
 /// The words of ROUGE.
@@ -34,9 +32,8 @@ enum class RougeWords {
 };
 template <>
 struct EnumNames<RougeWords> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, RougeWords>>(
-          {{"ascii", RougeWords::kAscii}, {"unicode", RougeWords::kUnicode}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, RougeWords>>(
+      {{"ascii", RougeWords::kAscii}, {"unicode", RougeWords::kUnicode}});
 };
 
 /// Says what several references of one summary come to in the style
@@ -49,22 +46,20 @@ enum class RougeReferences {
 };
 template <>
 struct EnumNames<RougeReferences> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, RougeReferences>>(
-          {{"average", RougeReferences::kAverage},
-           {"best", RougeReferences::kBest},
-           {"jackknife", RougeReferences::kJackknife}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, RougeReferences>>(
+      {{"average", RougeReferences::kAverage},
+       {"best", RougeReferences::kBest},
+       {"jackknife", RougeReferences::kJackknife}});
 };
 
 /// The numbers that are told of a measure, in the order of RougeValues.
 enum class RougeValue { kRecall, kPrecision, kF };
 template <>
 struct EnumNames<RougeValue> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, RougeValue>>(
-          {{"f", RougeValue::kF},
-           {"recall", RougeValue::kRecall},
-           {"precision", RougeValue::kPrecision}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, RougeValue>>(
+      {{"f", RougeValue::kF},
+       {"recall", RougeValue::kRecall},
+       {"precision", RougeValue::kPrecision}});
 };
 
 struct RougeOptions {
@@ -81,27 +76,18 @@ struct RougeOptions {
   template <class Visitor>
   void visit(Visitor& v) {
     v("style", style, "rouge-1.5.5 or rouge_score");
-    v("tokenizer",
-      tokenizer,
-      "Words: ascii (the programs' own) or unicode, of all scripts");
+    v("tokenizer", tokenizer, "Words: ascii (the programs' own) or unicode, of all scripts");
     v("order", order, "Longest n-gram of ROUGE-N, 1 to 9");
     v("stem", stem, "Compare stems of words (-m, use_stemmer)");
     v("combine",
       references,
-      "Several references: average (-f A), best (-f B) or jackknife "
-      "(rouge-1.5.5 only)");
-    v("alpha",
-      alpha,
-      "Weight of precision in F, 0 to 1 (-p, rouge-1.5.5 only)");
+      R"(Several references: average (-f A), best (-f B) or jackknife (rouge-1.5.5 only))");
+    v("alpha", alpha, "Weight of precision in F, 0 to 1 (-p, rouge-1.5.5 only)");
     v("exceptions",
       exceptions,
       "Folder of WordNet's lists of irregular forms, *.exc (rouge-1.5.5 only)");
-    v("max_words",
-      max_words,
-      "Of both sides the first N words; 0 = all (-l, rouge-1.5.5 only)");
-    v("max_bytes",
-      max_bytes,
-      "Of both sides the first N bytes; 0 = all (-b, rouge-1.5.5 only)");
+    v("max_words", max_words, "Of both sides the first N words; 0 = all (-l, rouge-1.5.5 only)");
+    v("max_bytes", max_bytes, "Of both sides the first N bytes; 0 = all (-b, rouge-1.5.5 only)");
   }
 
   /// UsageError for values out of range and for keys that the chosen style does
@@ -147,14 +133,12 @@ class Rouge {
   /// The values of one summary, in the order of names(). Error without a
   /// reference.
   std::vector<RougeValues> compare(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references);
+      std::string_view hypothesis, const std::vector<std::string>& references);
 
   /// Adds one summary and returns its values, in the order of names(). Error
   /// without a reference.
   std::vector<RougeValues> add(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references);
+      std::string_view hypothesis, const std::vector<std::string>& references);
 
   /// Adds a summary by what compare() has given for so many references.
   void add_values(const std::vector<RougeValues>& values, size_t references);
@@ -188,9 +172,7 @@ class Rouge {
 /// Tells whether ROUGE with these options takes more than half of the letters
 /// of the lines for blanks, as the words of ASCII letters do those of other
 /// scripts.
-bool misses_most_letters(
-    const std::vector<std::string>& lines,
-    const RougeOptions& options);
+bool misses_most_letters(const std::vector<std::string>& lines, const RougeOptions& options);
 
 /// ROUGE of a corpus; see corpus_bleu.
 Rouge corpus_rouge(

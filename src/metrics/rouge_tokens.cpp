@@ -44,9 +44,8 @@ std::string RougeTokenizer::stem_of(const std::string& word) const {
     return word;
   if (const std::string* base = irregular_forms_.find(word))
     return *base;
-  const StemmerRules rules = style_ == RougeStyle::kRouge155
-      ? StemmerRules::kRouge155
-      : StemmerRules::kNltk;
+  const StemmerRules rules =
+      style_ == RougeStyle::kRouge155 ? StemmerRules::kRouge155 : StemmerRules::kNltk;
   return porter_stem(word, rules);
 }
 
@@ -145,9 +144,7 @@ void RougeTokenizer::forget_much() {
 
 namespace seqconv::internal {
 
-bool misses_most_letters(
-    const std::vector<std::string>& lines,
-    const RougeOptions& options) {
+bool misses_most_letters(const std::vector<std::string>& lines, const RougeOptions& options) {
   if (options.tokenizer == RougeWords::kUnicode)
     return false;
   int64_t missed = 0;

@@ -9,8 +9,7 @@ namespace seqconv::internal::metrics {
 namespace {
 
 double ratio(int64_t part, int64_t whole) {
-  return whole == 0 ? 0
-                    : static_cast<double>(part) / static_cast<double>(whole);
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 /// To five decimals, as printf does it: exactly, where `value` lies between
@@ -42,21 +41,17 @@ RougeValues values_rouge_score(const RougeOverlap& overlap) {
   values.recall = ratio(overlap.matched, overlap.reference);
   values.precision = ratio(overlap.matched, overlap.hypothesis);
   if (overlap.matched > 0)
-    values.f = 2 * values.precision * values.recall /
-        (values.precision + values.recall);
+    values.f = 2 * values.precision * values.recall / (values.precision + values.recall);
   return values;
 }
 
 /// The reference with the best recall to five decimals, the first of equal
 /// ones; all but `without`.
-const RougeOverlap& most_recalled(
-    const std::vector<RougeOverlap>& overlaps,
-    size_t without) {
+const RougeOverlap& most_recalled(const std::vector<RougeOverlap>& overlaps, size_t without) {
   const RougeOverlap* best = nullptr;
   double best_recall = 0;
   for (size_t i = 0; i < overlaps.size(); ++i) {
-    const double recall =
-        round_5(ratio(overlaps[i].matched, overlaps[i].reference));
+    const double recall = round_5(ratio(overlaps[i].matched, overlaps[i].reference));
     if (i == without || (best != nullptr && recall <= best_recall))
       continue;
     best = &overlaps[i];
@@ -65,9 +60,7 @@ const RougeOverlap& most_recalled(
   return *best;
 }
 
-RougeValues combine_155(
-    const std::vector<RougeOverlap>& overlaps,
-    const RougeOptions& options) {
+RougeValues combine_155(const std::vector<RougeOverlap>& overlaps, const RougeOptions& options) {
   if (options.references == RougeReferences::kAverage) {
     RougeOverlap sum;
     for (const RougeOverlap& overlap : overlaps) {
@@ -82,9 +75,7 @@ RougeValues combine_155(
     return values_155(most_recalled(overlaps, count), options.alpha);
   RougeValues sum;
   for (size_t without = 0; without < count; ++without)
-    sum = sum_values(
-        sum,
-        values_155(most_recalled(overlaps, without), options.alpha));
+    sum = sum_values(sum, values_155(most_recalled(overlaps, without), options.alpha));
   return scale_values(sum, 1 / static_cast<double>(count));
 }
 
@@ -92,8 +83,7 @@ RougeValues combine_155(
 RougeValues combine_rouge_score(const std::vector<RougeOverlap>& overlaps) {
   RougeValues best;
   for (size_t i = 0; i < overlaps.size(); ++i)
-    if (const RougeValues values = values_rouge_score(overlaps[i]);
-        i == 0 || values.f > best.f)
+    if (const RougeValues values = values_rouge_score(overlaps[i]); i == 0 || values.f > best.f)
       best = values;
   return best;
 }
@@ -109,8 +99,7 @@ RougeValues scale_values(const RougeValues& values, double factor) {
 }
 
 RougeValues combine_references(
-    const std::vector<RougeOverlap>& overlaps,
-    const RougeOptions& options) {
+    const std::vector<RougeOverlap>& overlaps, const RougeOptions& options) {
   switch (options.style) {
     case RougeStyle::kRouge155:
       return scale_values(combine_155(overlaps, options), 100);

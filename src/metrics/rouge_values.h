@@ -20,7 +20,6 @@ RougeValues scale_values(const RougeValues& values, double factor);
 /// The values of a measure, from 0 to 100, as the style makes them of the
 /// overlaps with all references (one or more).
 RougeValues combine_references(
-    const std::vector<RougeOverlap>& overlaps,
-    const RougeOptions& options);
+    const std::vector<RougeOverlap>& overlaps, const RougeOptions& options);
 
 }  // namespace seqconv::internal::metrics

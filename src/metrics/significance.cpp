@@ -26,8 +26,7 @@ Real sum_pairwise(std::span<const Real> values) {
   const size_t n = values.size();
   if (n > kBlock) {
     const size_t half = n / 2 - n / 2 % kLanes;
-    return sum_pairwise(values.first(half)) +
-        sum_pairwise(values.subspan(half));
+    return sum_pairwise(values.first(half)) + sum_pairwise(values.subspan(half));
   }
   Real sum = 0;
   size_t i = 0;
@@ -49,8 +48,7 @@ Real sum_pairwise(std::span<const Real> values) {
 /// NumPy's mean.
 template <class Real>
 Real mean_of(const std::vector<Real>& values) {
-  return sum_pairwise(std::span<const Real>(values)) /
-      static_cast<Real>(values.size());
+  return sum_pairwise(std::span<const Real>(values)) / static_cast<Real>(values.size());
 }
 
 /// The middle 95 % of scores. The mean is NumPy's, or else an exact one.
@@ -61,8 +59,7 @@ ConfidenceInterval interval_of(std::vector<Real> scores, bool exact) {
   const size_t cut = n / 40;
   const Real width = scores[n - cut - 1] - scores[cut];
   const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
-  const Real mean =
-      exact ? static_cast<Real>(sum / static_cast<double>(n)) : mean_of(scores);
+  const Real mean = exact ? static_cast<Real>(sum / static_cast<double>(n)) : mean_of(scores);
   return {.mean = mean, .half_width = width / 2};
 }
 
@@ -71,12 +68,9 @@ ConfidenceInterval interval_of(std::vector<Real> scores, bool exact) {
 template <class Real>
 double p_value_of(const std::vector<Real>& distances, Real zero, double limit) {
   const auto wanted = static_cast<Real>(limit);
-  const auto count =
-      std::count_if(distances.begin(), distances.end(), [&](Real distance) {
-        return distance - zero > wanted;
-      });
-  return static_cast<double>(count + 1) /
-      static_cast<double>(distances.size() + 1);
+  const auto count = std::count_if(
+      distances.begin(), distances.end(), [&](Real distance) { return distance - zero > wanted; });
+  return static_cast<double>(count + 1) / static_cast<double>(distances.size() + 1);
 }
 
 /// Scores of samples. sacreBLEU keeps them in arrays of NumPy, of single
@@ -95,17 +89,14 @@ struct SampleScores {
     return {scores.begin(), scores.end()};
   }
   ConfidenceInterval interval(bool exact) const {
-    return single ? interval_of(as<float>(), exact)
-                  : interval_of(scores, exact);
+    return single ? interval_of(as<float>(), exact) : interval_of(scores, exact);
   }
 };
 
 /// Paired bootstrap: distances of the samples' scores around their mean.
 template <class Real>
 double bootstrap_p_value(
-    const std::vector<Real>& baseline,
-    const std::vector<Real>& system,
-    double limit) {
+    const std::vector<Real>& baseline, const std::vector<Real>& system, double limit) {
   std::vector<Real> distances(system.size());
   for (size_t i = 0; i < system.size(); ++i)
     distances[i] = std::abs(system[i] - baseline[i]);
@@ -137,9 +128,7 @@ SampleScores draw_samples(
     if (score.single)
       scores.add(score.single(sums));
     else
-      scores.add(
-          {.score =
-               score.exact(std::vector<double>(sums.begin(), sums.end()))});
+      scores.add({.score = score.exact(std::vector<double>(sums.begin(), sums.end()))});
   }
   return scores;
 }
@@ -174,10 +163,7 @@ std::vector<double> draw_exchanges(
 
 void check_system(const SentenceStatistics& system, size_t number) {
   SEQCONV_CHECK(
-      system.sentences() > 0,
-      "system ",
-      number,
-      " needs sentences to draw from, but has 0");
+      system.sentences() > 0, "system ", number, " needs sentences to draw from, but has 0");
   SEQCONV_CHECK(
       system.sentences() <= std::numeric_limits<uint32_t>::max(),
       "system ",
@@ -187,10 +173,7 @@ void check_system(const SentenceStatistics& system, size_t number) {
 }
 
 /// Error unless both systems have the same sentences by the same metric.
-void check_alike(
-    const SentenceStatistics& first,
-    const SentenceStatistics& other,
-    size_t number) {
+void check_alike(const SentenceStatistics& first, const SentenceStatistics& other, size_t number) {
   SEQCONV_CHECK(
       other.sentences() == first.sentences() && other.width() == first.width(),
       "all systems must have the ",
@@ -207,9 +190,7 @@ void check_alike(
 
 /// No sample and no exchange tells two such systems apart: chance always makes
 /// differences like theirs.
-bool are_same(
-    const SentenceStatistics& first,
-    const SentenceStatistics& second) {
+bool are_same(const SentenceStatistics& first, const SentenceStatistics& second) {
   for (size_t i = 0; i < first.sentences(); ++i)
     if (!std::ranges::equal(first.row(i), second.row(i)))
       return false;
@@ -239,14 +220,12 @@ ComparedSystem compare_pair(
       /*zero=*/0.0,
       distance);
   if (test.interval_samples > 0)
-    result.interval = draw_samples(system, score, test.interval_samples, random)
-                          .interval(/*exact=*/false);
+    result.interval =
+        draw_samples(system, score, test.interval_samples, random).interval(/*exact=*/false);
   return result;
 }
 
-std::string insert_fields(
-    std::string_view signature,
-    const std::string& fields) {
+std::string insert_fields(std::string_view signature, const std::string& fields) {
   const size_t end = std::min(signature.find('|'), signature.size());
   return concat(signature.substr(0, end), "|", fields, signature.substr(end));
 }
@@ -281,9 +260,7 @@ void Resampling::validate(const OptionNames& names) const {
 }
 
 ConfidenceInterval bootstrap_interval(
-    const SentenceStatistics& system,
-    const ScoreOfSums& score,
-    const Resampling& resampling) {
+    const SentenceStatistics& system, const ScoreOfSums& score, const Resampling& resampling) {
   resampling.validate();
   check_system(system, 1);
   return draw_samples(system, score, resampling.samples, random_of(resampling))
@@ -301,13 +278,11 @@ std::vector<ComparedSystem> compare_systems(
     check_alike(systems[0], systems[i], i + 1);
   }
   ComparedSystem baseline{.score = score.exact(systems[0].sums())};
-  const int64_t samples = test.kind == PairedTestKind::kBootstrap
-      ? test.resampling.samples
-      : test.interval_samples;
+  const int64_t samples =
+      test.kind == PairedTestKind::kBootstrap ? test.resampling.samples : test.interval_samples;
   if (samples > 0)
-    baseline.interval =
-        draw_samples(systems[0], score, samples, random_of(test.resampling))
-            .interval(/*exact=*/false);
+    baseline.interval = draw_samples(systems[0], score, samples, random_of(test.resampling))
+                            .interval(/*exact=*/false);
   std::vector<ComparedSystem> results = {baseline};
   for (size_t i = 1; i < systems.size(); ++i) {
     results.push_back(compare_pair(systems[0], systems[i], score, test));
@@ -317,12 +292,8 @@ std::vector<ComparedSystem> compare_systems(
   return results;
 }
 
-std::string signature_with(
-    std::string_view signature,
-    const Resampling& bootstrap) {
-  return insert_fields(
-      signature,
-      concat("bs:", bootstrap.samples, "|seed:", bootstrap.seed));
+std::string signature_with(std::string_view signature, const Resampling& bootstrap) {
+  return insert_fields(signature, concat("bs:", bootstrap.samples, "|seed:", bootstrap.seed));
 }
 
 std::string signature_with(std::string_view signature, const PairedTest& test) {
@@ -332,13 +303,7 @@ std::string signature_with(std::string_view signature, const PairedTest& test) {
   if (test.interval_samples > 0)
     fields = concat("bs:", test.interval_samples, "|");
   return insert_fields(
-      signature,
-      concat(
-          fields,
-          "ar:",
-          test.resampling.samples,
-          "|seed:",
-          test.resampling.seed));
+      signature, concat(fields, "ar:", test.resampling.samples, "|seed:", test.resampling.seed));
 }
 
 }  // namespace seqconv::internal

@@ -62,9 +62,7 @@ struct Resampling {
 /// 95 % of the samples' scores are taken. The numbers are those of `sacrebleu
 /// --confidence`. Error without sentences.
 ConfidenceInterval bootstrap_interval(
-    const SentenceStatistics& system,
-    const ScoreOfSums& score,
-    const Resampling& resampling = {});
+    const SentenceStatistics& system, const ScoreOfSums& score, const Resampling& resampling = {});
 
 /// The ways in which two systems are compared.
 enum class PairedTestKind {
@@ -73,10 +71,8 @@ enum class PairedTestKind {
 };
 template <>
 struct EnumNames<PairedTestKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, PairedTestKind>>(
-          {{"bs", PairedTestKind::kBootstrap},
-           {"ar", PairedTestKind::kRandomisation}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, PairedTestKind>>(
+      {{"bs", PairedTestKind::kBootstrap}, {"ar", PairedTestKind::kRandomisation}});
 };
 
 /// Says what compare_systems does; sacreBLEU has 1,000 samples for bootstrap
@@ -110,9 +106,7 @@ std::vector<ComparedSystem> compare_systems(
 
 /// A metric's signature with the fields that sacreBLEU adds for an interval or
 /// a test behind the first one: "nrefs:1|bs:1000|seed:12345|case:mixed|...".
-std::string signature_with(
-    std::string_view signature,
-    const Resampling& bootstrap);
+std::string signature_with(std::string_view signature, const Resampling& bootstrap);
 std::string signature_with(std::string_view signature, const PairedTest& test);
 
 }  // namespace seqconv::internal

@@ -13,16 +13,13 @@ bool is_point(char c) {
 
 bool is_symbol_byte(char c) {
   const char lower = static_cast<char>(c | 0x20);
-  return c >= ' ' && c < 0x7F && !is_digit(c) &&
-      !(lower >= 'a' && lower <= 'z') && c != '\'' && c != '-' && !is_point(c);
+  return c >= ' ' && c < 0x7F && !is_digit(c) && !(lower >= 'a' && lower <= 'z') && c != '\'' &&
+      c != '-' && !is_point(c);
 }
 
 }  // namespace
 
-void replace_all(
-    std::string& text,
-    std::string_view from,
-    std::string_view to) {
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
   size_t at = text.find(from);
   if (at == std::string::npos)
     return;
@@ -57,19 +54,11 @@ std::string space_points(std::string_view text) {
   std::string out(text);
   if (out.find_first_of(".,") != std::string::npos) {
     out = space_pairs(text, not_digit, is_point, {.behind = true});
-    out = space_pairs(
-        std::string_view(out),
-        is_point,
-        not_digit,
-        {.before = true});
+    out = space_pairs(std::string_view(out), is_point, not_digit, {.before = true});
   }
   if (out.find('-') == std::string::npos)
     return out;
-  return space_pairs(
-      std::string_view(out),
-      is_digit,
-      is_dash,
-      {.behind = true});
+  return space_pairs(std::string_view(out), is_digit, is_dash, {.behind = true});
 }
 
 }  // namespace seqconv::internal::metrics

@@ -10,9 +10,7 @@ namespace seqconv::internal::metrics {
 
 /// Blanks around every character for which `is_apart` holds.
 template <class Char, class Predicate>
-std::basic_string<Char> set_apart(
-    std::basic_string_view<Char> text,
-    Predicate is_apart) {
+std::basic_string<Char> set_apart(std::basic_string_view<Char> text, Predicate is_apart) {
   std::basic_string<Char> out;
   out.reserve(text.size() + text.size() / 4);
   size_t copied = 0;
@@ -37,10 +35,7 @@ struct PairBlanks {
 /// behind them.
 template <class Char, class First, class Second>
 std::basic_string<Char> space_pairs(
-    std::basic_string_view<Char> text,
-    First is_first,
-    Second is_second,
-    PairBlanks blanks) {
+    std::basic_string_view<Char> text, First is_first, Second is_second, PairBlanks blanks) {
   std::basic_string<Char> out;
   out.reserve(text.size() + text.size() / 4);
   size_t copied = 0;

@@ -11,8 +11,6 @@ namespace seqconv::internal::metrics {
 /// The tokens of a line: views of it, or of texts that `texts` keeps, in valid
 /// UTF-8. Error for a tokenizer that needs a model.
 std::vector<std::string_view> split_tokens(
-    std::string_view line,
-    BleuTokenizer tokenizer,
-    WordNumbers& texts);
+    std::string_view line, BleuTokenizer tokenizer, WordNumbers& texts);
 
 }  // namespace seqconv::internal::metrics

@@ -50,8 +50,7 @@ std::vector<double> TerStatistics::numbers() const {
 Ter::Ter(const TerOptions& options) : options_(options) {}
 
 TerStatistics Ter::count(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) const {
+    std::string_view hypothesis, const std::vector<std::string>& references) const {
   metrics::check_references(references.size());
   metrics::WordNumbers numbers;
   const std::vector<uint32_t> words =
@@ -67,17 +66,14 @@ TerStatistics Ter::count(
       text = metrics::space_tercom_words(text, options_);
     const std::vector<uint32_t> reference = numbers.of_text(std::move(text));
     length += static_cast<int64_t>(reference.size());
-    statistics.edits =
-        std::min(statistics.edits, metrics::count_edits(words, reference));
+    statistics.edits = std::min(statistics.edits, metrics::count_edits(words, reference));
   }
   statistics.reference_length =
       static_cast<double>(length) / static_cast<double>(references.size());
   return statistics;
 }
 
-TerStatistics Ter::add(
-    std::string_view hypothesis,
-    const std::vector<std::string>& references) {
+TerStatistics Ter::add(std::string_view hypothesis, const std::vector<std::string>& references) {
   const TerStatistics counts = count(hypothesis, references);
   add_counts(counts, references.size());
   return counts;
@@ -89,9 +85,7 @@ void Ter::add_counts(const TerStatistics& counts, size_t references) {
 }
 
 double Ter::score() const {
-  return edit_rate(
-      static_cast<double>(statistics_.edits),
-      statistics_.reference_length);
+  return edit_rate(static_cast<double>(statistics_.edits), statistics_.reference_length);
 }
 
 std::string Ter::signature() const {
@@ -114,10 +108,7 @@ std::string Ter::report(int decimals) const {
 
 ScoreOfSums Ter::score_of_sums() {
   return {
-      .exact =
-          [](std::span<const double> sums) {
-            return edit_rate(sums[0], sums[1]);
-          },
+      .exact = [](std::span<const double> sums) { return edit_rate(sums[0], sums[1]); },
       .single =
           [](std::span<const float> sums) {
             return SampleScore{edit_rate(sums[0], sums[1]), sums[1] > 0};

@@ -24,8 +24,7 @@ struct TerOptions {
     v("no_punct", no_punct, "Remove punctuation");
     v("asian_support",
       asian_support,
-      "Chinese characters are words where punctuation is set apart, and CJK "
-      "punctuation is punctuation where that is removed");
+      R"(Chinese characters are words where punctuation is set apart, and CJK punctuation is punctuation where that is removed)");
     v("case_sensitive", case_sensitive, "Do not lower-case both sides");
   }
 
@@ -56,12 +55,9 @@ class Ter {
   /// The counts of one sentence. Error without a reference. May be called from
   /// several threads.
   TerStatistics count(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references) const;
+      std::string_view hypothesis, const std::vector<std::string>& references) const;
   /// Adds one sentence and returns its counts. Error without a reference.
-  TerStatistics add(
-      std::string_view hypothesis,
-      const std::vector<std::string>& references);
+  TerStatistics add(std::string_view hypothesis, const std::vector<std::string>& references);
 
   /// Adds a sentence that count() has counted with so many references.
   void add_counts(const TerStatistics& counts, size_t references);

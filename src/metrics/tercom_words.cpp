@@ -25,13 +25,11 @@ bool is_asian_punctuation(char32_t c) {
 bool is_asian_word(char32_t c) {
   return is_within(c, 0x3200, 0x4DBF) || is_within(c, 0x4E00, 0x9FFF) ||
       is_within(c, 0x31C0, 0x31EF) || is_within(c, 0x2E80, 0x2EFF) ||
-      is_within(c, 0xF900, 0xFAFF) || is_within(c, 0xFE30, 0xFE4F) ||
-      is_asian_punctuation(c);
+      is_within(c, 0xF900, 0xFAFF) || is_within(c, 0xFE30, 0xFE4F) || is_asian_punctuation(c);
 }
 
 bool is_removed_punctuation(char32_t c) {
-  return std::u32string_view(U".,?:;!\"()").find(c) !=
-      std::u32string_view::npos;
+  return std::u32string_view(U".,?:;!\"()").find(c) != std::u32string_view::npos;
 }
 
 /// Sets the ending 's apart where a blank follows; then what stands around
@@ -59,9 +57,7 @@ std::string remove_characters(std::string_view text, Predicate is_removed) {
 
 }  // namespace
 
-std::string space_tercom_words(
-    std::string_view line,
-    const TerOptions& options) {
+std::string space_tercom_words(std::string_view line, const TerOptions& options) {
   line = trim_end(line);
   std::string text = options.case_sensitive ? valid_utf8(line) : to_lower(line);
   if (text.empty())

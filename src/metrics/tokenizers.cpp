@@ -31,16 +31,9 @@ bool is_symbol(char32_t c) {
 std::string apply_intl(std::string_view line) {
   const auto not_number = [](char32_t c) { return !metrics::is_number(c); };
   const std::u32string text = decode_utf8(line);
-  std::u32string out = space_pairs(
-      std::u32string_view(text),
-      not_number,
-      is_punctuation,
-      {.behind = true});
-  out = space_pairs(
-      std::u32string_view(out),
-      is_punctuation,
-      not_number,
-      {.before = true});
+  std::u32string out =
+      space_pairs(std::u32string_view(text), not_number, is_punctuation, {.behind = true});
+  out = space_pairs(std::u32string_view(out), is_punctuation, not_number, {.before = true});
   return encode_utf8(set_apart(std::u32string_view(out), is_symbol));
 }
 
@@ -65,10 +58,9 @@ bool is_zh_character(char32_t c) {
       {0xFE30, 0xFE4F},
       {0xFF00, 0xFFEF},
       {0x2001, 0x2A6D}};
-  return std::any_of(
-      std::begin(kRanges),
-      std::end(kRanges),
-      [c](const auto& range) { return c >= range.first && c <= range.second; });
+  return std::any_of(std::begin(kRanges), std::end(kRanges), [c](const auto& range) {
+    return c >= range.first && c <= range.second;
+  });
 }
 
 /// The line with blanks around the characters for which `is_apart` holds.
@@ -86,26 +78,21 @@ std::string space_tokens(std::string_view line, BleuTokenizer tokenizer) {
     case BleuTokenizer::kChar:
       return space_characters(line, [](char32_t) { return true; });
     case BleuTokenizer::kZh:
-      return metrics::space_points(metrics::space_symbols(
-          space_characters(metrics::trim_start(line), is_zh_character)));
+      return metrics::space_points(
+          metrics::space_symbols(space_characters(metrics::trim_start(line), is_zh_character)));
     case BleuTokenizer::k13a:
     case BleuTokenizer::kNone:
     case BleuTokenizer::kSpm:
     case BleuTokenizer::kJaMecab:
       break;
   }
-  fail(
-      "the tokenizer '",
-      enum_name(tokenizer),
-      "' needs a model, but got none");
+  fail("the tokenizer '", enum_name(tokenizer), "' needs a model, but got none");
 }
 
 }  // namespace
 
 std::vector<std::string_view> metrics::split_tokens(
-    std::string_view line,
-    BleuTokenizer tokenizer,
-    WordNumbers& texts) {
+    std::string_view line, BleuTokenizer tokenizer, WordNumbers& texts) {
   line = trim_end(line);
   if (!is_valid_utf8(line))
     line = texts.keep(valid_utf8(line));
@@ -116,9 +103,7 @@ std::vector<std::string_view> metrics::split_tokens(
   return split_words(texts.keep(space_tokens(line, tokenizer)));
 }
 
-std::vector<std::string> tokenize(
-    std::string_view line,
-    BleuTokenizer tokenizer) {
+std::vector<std::string> tokenize(std::string_view line, BleuTokenizer tokenizer) {
   metrics::WordNumbers texts;
   const auto words = metrics::split_tokens(line, tokenizer, texts);
   return {words.begin(), words.end()};

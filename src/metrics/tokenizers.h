@@ -14,25 +14,24 @@ namespace seqconv::internal {
 /// The ways in which BLEU cuts a line into tokens; names and rules are
 /// sacreBLEU's.
 enum class BleuTokenizer {
-  k13a,   ///< mteval-v13a: Western punctuation, numbers kept whole
-  kNone,  ///< at white space
-  kIntl,  ///< mteval-v14: all Unicode punctuation and symbols
-  kChar,  ///< every character is a token
-  kZh,    ///< every Chinese character is a token, the rest nearly as with 13a
-  kSpm,   ///< the pieces of a SentencePiece model, see LineTokenizer
+  k13a,      ///< mteval-v13a: Western punctuation, numbers kept whole
+  kNone,     ///< at white space
+  kIntl,     ///< mteval-v14: all Unicode punctuation and symbols
+  kChar,     ///< every character is a token
+  kZh,       ///< every Chinese character is a token, the rest nearly as with 13a
+  kSpm,      ///< the pieces of a SentencePiece model, see LineTokenizer
   kJaMecab,  ///< MeCab's words of Japanese, see LineTokenizer
 };
 template <>
 struct EnumNames<BleuTokenizer> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, BleuTokenizer>>(
-          {{"13a", BleuTokenizer::k13a},
-           {"none", BleuTokenizer::kNone},
-           {"intl", BleuTokenizer::kIntl},
-           {"char", BleuTokenizer::kChar},
-           {"zh", BleuTokenizer::kZh},
-           {"spm", BleuTokenizer::kSpm},
-           {"ja-mecab", BleuTokenizer::kJaMecab}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, BleuTokenizer>>(
+      {{"13a", BleuTokenizer::k13a},
+       {"none", BleuTokenizer::kNone},
+       {"intl", BleuTokenizer::kIntl},
+       {"char", BleuTokenizer::kChar},
+       {"zh", BleuTokenizer::kZh},
+       {"spm", BleuTokenizer::kSpm},
+       {"ja-mecab", BleuTokenizer::kJaMecab}});
 };
 
 /// A tokenizer that stands above this layer: a SentencePiece model, or MeCab.
@@ -45,9 +44,7 @@ struct LineTokenizer {
 
 /// The tokens of a line of UTF-8 (ill-formed bytes read as U+FFFD). Error for
 /// kSpm and kJaMecab, which need a model.
-std::vector<std::string> tokenize(
-    std::string_view line,
-    BleuTokenizer tokenizer);
+std::vector<std::string> tokenize(std::string_view line, BleuTokenizer tokenizer);
 
 /// The line with hyphens inside compounds set apart, as the English-German
 /// papers did before BLEU: every non-space, hyphen, non-space becomes

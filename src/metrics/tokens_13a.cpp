@@ -52,8 +52,7 @@ Kind13a kind_of(char c) {
 /// passes.
 class Cutter13a {
  public:
-  Cutter13a(std::string_view line, WordNumbers& texts)
-      : line_(line), texts_(texts) {
+  Cutter13a(std::string_view line, WordNumbers& texts) : line_(line), texts_(texts) {
     tokens_.reserve(line.size() / 4);
   }
 
@@ -154,8 +153,8 @@ class Cutter13a {
   WordNumbers& texts_;
   std::vector<std::string_view> tokens_;
   size_t at_ = 0;
-  size_t token_ = 0;    // where it begins
-  size_t stretch_ = 0;  // where what is between blanks and symbols begins
+  size_t token_ = 0;             // where it begins
+  size_t stretch_ = 0;           // where what is between blanks and symbols begins
   size_t first_of_stretch_ = 0;  // token
 };
 
@@ -171,9 +170,7 @@ std::string replace_markup(std::string_view line) {
 
 }  // namespace
 
-std::vector<std::string_view> split_13a(
-    std::string_view line,
-    WordNumbers& texts) {
+std::vector<std::string_view> split_13a(std::string_view line, WordNumbers& texts) {
   bool marked = false;
   for (char c : line)
     marked |= c == '&' || c == '<' || c == '\n';

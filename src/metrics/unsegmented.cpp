@@ -19,9 +19,7 @@ struct LetterCounts {
   std::array<int64_t, metrics::kScripts> of{};
 
   int64_t all() const { return std::reduce(of.begin(), of.end()); }
-  int64_t operator[](Script script) const {
-    return of[static_cast<size_t>(script)];
-  }
+  int64_t operator[](Script script) const { return of[static_cast<size_t>(script)]; }
   int64_t without_blanks() const { return all() - (*this)[Script::kOther]; }
 };
 
@@ -59,8 +57,7 @@ std::string_view language_of(const LetterCounts& counts) {
     case Script::kOther:
       break;
   }
-  return 10 * counts[Script::kKana] > counts.without_blanks() ? "Japanese"
-                                                              : "Chinese";
+  return 10 * counts[Script::kKana] > counts.without_blanks() ? "Japanese" : "Chinese";
 }
 
 }  // namespace

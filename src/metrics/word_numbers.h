@@ -37,12 +37,9 @@ class WordNumbers {
   /// Of a word that need not live on.
   uint32_t of_copy(std::string_view word) {
     Slot& slot = find_slot(word);
-    return slot.word.data() != nullptr ? slot.number
-                                       : add(keep(std::string(word)), slot);
+    return slot.word.data() != nullptr ? slot.number : add(keep(std::string(word)), slot);
   }
-  const std::string& keep(std::string text) {
-    return texts_.emplace_back(std::move(text));
-  }
+  const std::string& keep(std::string text) { return texts_.emplace_back(std::move(text)); }
   /// How many different words there have been.
   uint32_t count() const { return count_; }
 

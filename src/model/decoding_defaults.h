@@ -12,8 +12,6 @@ Json decoding_table(const SearchOptions& decoding);
 
 /// Writes it into the config.json of a translation model, of which everything
 /// else stays; nothing is written where it says the same already.
-void write_decoding(
-    const std::filesystem::path& folder,
-    const SearchOptions& decoding);
+void write_decoding(const std::filesystem::path& folder, const SearchOptions& decoding);
 
 }  // namespace seqconv::internal

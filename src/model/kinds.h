@@ -13,10 +13,8 @@ namespace seqconv::internal {
 enum class Task { kTranslation, kLanguageModel };
 template <>
 struct EnumNames<Task> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, Task>>(
-          {{"translation", Task::kTranslation},
-           {"language_model", Task::kLanguageModel}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, Task>>(
+      {{"translation", Task::kTranslation}, {"language_model", Task::kLanguageModel}});
 };
 
 /// Which side of a model a layer belongs to.
@@ -26,20 +24,16 @@ enum class Side { kEncoder, kDecoder };
 enum class NormPlacement { kPost, kPre };
 template <>
 struct EnumNames<NormPlacement> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, NormPlacement>>(
-          {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, NormPlacement>>(
+      {{"post", NormPlacement::kPost}, {"pre", NormPlacement::kPre}});
 };
 
 /// The same of one side of the model; kAuto: that of the model.
 enum class SideNorm { kAuto, kPost, kPre };
 template <>
 struct EnumNames<SideNorm> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, SideNorm>>(
-          {{"auto", SideNorm::kAuto},
-           {"post", SideNorm::kPost},
-           {"pre", SideNorm::kPre}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, SideNorm>>(
+      {{"auto", SideNorm::kAuto}, {"post", SideNorm::kPost}, {"pre", SideNorm::kPre}});
 };
 constexpr SideNorm as_side_norm(NormPlacement norm) {
   return norm == NormPlacement::kPre ? SideNorm::kPre : SideNorm::kPost;
@@ -49,23 +43,21 @@ constexpr SideNorm as_side_norm(NormPlacement norm) {
 enum class PositionKind { kSinusoidal, kLearned, kNone };
 template <>
 struct EnumNames<PositionKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, PositionKind>>(
-          {{"sinusoidal", PositionKind::kSinusoidal},
-           {"learned", PositionKind::kLearned},
-           {"none", PositionKind::kNone}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, PositionKind>>(
+      {{"sinusoidal", PositionKind::kSinusoidal},
+       {"learned", PositionKind::kLearned},
+       {"none", PositionKind::kNone}});
 };
 
 /// The same of one side of the model; kAuto: that of the model.
 enum class SidePositions { kAuto, kSinusoidal, kLearned, kNone };
 template <>
 struct EnumNames<SidePositions> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, SidePositions>>(
-          {{"auto", SidePositions::kAuto},
-           {"sinusoidal", SidePositions::kSinusoidal},
-           {"learned", SidePositions::kLearned},
-           {"none", SidePositions::kNone}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, SidePositions>>(
+      {{"auto", SidePositions::kAuto},
+       {"sinusoidal", SidePositions::kSinusoidal},
+       {"learned", SidePositions::kLearned},
+       {"none", SidePositions::kNone}});
 };
 constexpr SidePositions as_side_positions(PositionKind kind) {
   return kind == PositionKind::kSinusoidal ? SidePositions::kSinusoidal
@@ -78,11 +70,8 @@ constexpr SidePositions as_side_positions(PositionKind kind) {
 enum class Tying { kNone, kDecoder, kAll };
 template <>
 struct EnumNames<Tying> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, Tying>>(
-          {{"none", Tying::kNone},
-           {"decoder", Tying::kDecoder},
-           {"all", Tying::kAll}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, Tying>>(
+      {{"none", Tying::kNone}, {"decoder", Tying::kDecoder}, {"all", Tying::kAll}});
 };
 
 /// The feed-forward activation; kAuto: swish in TaLK layers, ReLU elsewhere
@@ -90,11 +79,10 @@ struct EnumNames<Tying> {
 enum class FeedForwardActivation { kAuto, kRelu, kSwish };
 template <>
 struct EnumNames<FeedForwardActivation> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, FeedForwardActivation>>(
-          {{"auto", FeedForwardActivation::kAuto},
-           {"relu", FeedForwardActivation::kRelu},
-           {"swish", FeedForwardActivation::kSwish}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, FeedForwardActivation>>(
+      {{"auto", FeedForwardActivation::kAuto},
+       {"relu", FeedForwardActivation::kRelu},
+       {"swish", FeedForwardActivation::kSwish}});
 };
 
 }  // namespace seqconv::internal

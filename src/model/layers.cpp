@@ -5,9 +5,7 @@
 namespace seqconv::internal {
 namespace {
 
-kernels::Activation activation_of(
-    FeedForwardActivation choice,
-    BlockKind kind) {
+kernels::Activation activation_of(FeedForwardActivation choice, BlockKind kind) {
   switch (choice) {
     case FeedForwardActivation::kAuto:
       return default_activation(kind);
@@ -21,11 +19,7 @@ kernels::Activation activation_of(
 
 }  // namespace
 
-LayerOptions layer_options(
-    const ModelOptions& options,
-    Task task,
-    Side side,
-    int64_t layer) {
+LayerOptions layer_options(const ModelOptions& options, Task task, Side side, int64_t layer) {
   const bool decodes = side == Side::kDecoder;
   const StackOptions& stack = decodes ? options.decoder : options.encoder;
   LayerOptions result{

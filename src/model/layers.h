@@ -21,7 +21,6 @@ struct LayerOptions {
 
 /// The options of layer `layer` of a side. `options` must be valid for the
 /// task.
-LayerOptions
-layer_options(const ModelOptions& options, Task task, Side side, int64_t layer);
+LayerOptions layer_options(const ModelOptions& options, Task task, Side side, int64_t layer);
 
 }  // namespace seqconv::internal

@@ -13,10 +13,7 @@ namespace seqconv::internal {
 /// The entries of a layer of a side that its kind reads, the decoder's when
 /// `causal`.
 MixerOptions mixer_options(
-    const ModelOptions& model,
-    const StackOptions& stack,
-    int64_t layer,
-    bool causal);
+    const ModelOptions& model, const StackOptions& stack, int64_t layer, bool causal);
 
 /// The activation of the feed-forward network beside it, where the options
 /// leave it open (semantics.md 8.15).
@@ -28,19 +25,13 @@ void check_mixer_lists(const StackOptions& stack, const std::string& path);
 
 /// UsageError when a layer's entries make no sense in a model of width `dim`.
 void check_mixer(
-    const StackOptions& stack,
-    int64_t layer,
-    const Keyed& dim,
-    const std::string& path);
+    const StackOptions& stack, int64_t layer, const Keyed& dim, const std::string& path);
 
 /// Whether `heads` must divide the model's width for such a layer, which has
 /// no width of its own.
 bool is_as_wide_as_model(BlockKind kind);
 
 /// The mixer's parameters; `name` is what theirs begin with.
-void add_mixer_parameters(
-    const MixerOptions& mixer,
-    const std::string& name,
-    ParameterList& list);
+void add_mixer_parameters(const MixerOptions& mixer, const std::string& name, ParameterList& list);
 
 }  // namespace seqconv::internal

@@ -28,13 +28,7 @@ bool reads(BlockKind kind, MixerKey key) {
   switch (kind) {
     case BlockKind::kLightConv:
       return any_of(
-          kKernelSizes,
-          kConvHeads,
-          kConvDim,
-          kGlu,
-          kNormalization,
-          kRenormalizeEdges,
-          kConvBias);
+          kKernelSizes, kConvHeads, kConvDim, kGlu, kNormalization, kRenormalizeEdges, kConvBias);
     case BlockKind::kDynamicConv:
       return any_of(kFilterBias, kQuery) || reads(BlockKind::kLightConv, key);
     case BlockKind::kTalk:
@@ -50,9 +44,8 @@ bool reads(BlockKind kind, MixerKey key) {
 }
 
 bool any_reads(const std::vector<BlockKind>& kinds, MixerKey key) {
-  return std::any_of(kinds.begin(), kinds.end(), [key](BlockKind kind) {
-    return reads(kind, key);
-  });
+  return std::any_of(
+      kinds.begin(), kinds.end(), [key](BlockKind kind) { return reads(kind, key); });
 }
 
 /// "lightconv, dynamicconv or talk": the kinds that read a key.
@@ -63,29 +56,15 @@ std::string readers_of(MixerKey key) {
       names.push_back(name);
   std::string list;
   for (size_t i = 0; i < names.size(); ++i)
-    list += concat(
-        i == 0                      ? ""
-            : i + 1 == names.size() ? " or "
-                                    : ", ",
-        names[i]);
+    list += concat(i == 0 ? "" : i + 1 == names.size() ? " or " : ", ", names[i]);
   return list;
 }
 
 void require_reader(
-    const StackOptions& stack,
-    const std::string& path,
-    const char* key,
-    MixerKey which) {
+    const StackOptions& stack, const std::string& path, const char* key, MixerKey which) {
   if (!any_reads(stack.block, which))
     fail_usage(
-        path,
-        ".",
-        key,
-        " is given, but ",
-        path,
-        ".block has no ",
-        readers_of(which),
-        " layer");
+        path, ".", key, " is given, but ", path, ".block has no ", readers_of(which), " layer");
 }
 
 /// An entry that is not the default must stand for a layer that reads it.
@@ -139,8 +118,7 @@ const char* reach_without_kernel(BlockKind kind) {
 void check_widths_are_read(const StackOptions& stack, const std::string& path) {
   if (!stack.max_offsets.empty())
     require_reader(stack, path, "max_offsets", MixerKey::kMaxOffsets);
-  if (stack.kernel_sizes.empty() ||
-      any_reads(stack.block, MixerKey::kKernelSizes))
+  if (stack.kernel_sizes.empty() || any_reads(stack.block, MixerKey::kKernelSizes))
     return;
   const BlockKind kind = *std::min_element(
       stack.block.begin(),
@@ -157,19 +135,13 @@ void check_widths_are_read(const StackOptions& stack, const std::string& path) {
 
 /// Width and heads of a convolution with projections around it.
 void check_convolution(
-    const StackOptions& stack,
-    int64_t layer,
-    const Keyed& dim,
-    const std::string& path) {
+    const StackOptions& stack, int64_t layer, const Keyed& dim, const std::string& path) {
   const bool own_width = layer_entry(stack.conv_dim, layer, 0) != 0;
   const bool own_heads = layer_entry(stack.conv_heads, layer, 0) != 0;
-  const Keyed width = own_width
-      ? Keyed{stack.conv_dim_at(layer, dim.value), path, "conv_dim"}
-      : dim;
+  const Keyed width =
+      own_width ? Keyed{stack.conv_dim_at(layer, dim.value), path, "conv_dim"} : dim;
   check_at_least(width.value, 1, width.name());
-  check_heads(
-      {stack.conv_heads_at(layer), path, own_heads ? "conv_heads" : "heads"},
-      width);
+  check_heads({stack.conv_heads_at(layer), path, own_heads ? "conv_heads" : "heads"}, width);
 }
 
 /// UsageError when a layer that needs a reach has none.
@@ -185,16 +157,10 @@ void check_reach(
 }  // namespace
 
 MixerOptions mixer_options(
-    const ModelOptions& model,
-    const StackOptions& stack,
-    int64_t layer,
-    bool causal) {
+    const ModelOptions& model, const StackOptions& stack, int64_t layer, bool causal) {
   using enum MixerKey;
   MixerOptions mixer{
-      .kind = stack.block_at(layer),
-      .causal = causal,
-      .dim = model.dim,
-      .heads = stack.heads};
+      .kind = stack.block_at(layer), .causal = causal, .dim = model.dim, .heads = stack.heads};
   const auto has = [&](MixerKey key) { return reads(mixer.kind, key); };
   if (has(kKernelSizes))
     mixer.kernel_size = stack.kernel_size_at(layer);
@@ -222,8 +188,7 @@ MixerOptions mixer_options(
 }
 
 kernels::Activation default_activation(BlockKind kind) {
-  return kind == BlockKind::kTalk ? kernels::Activation::kSwish
-                                  : kernels::Activation::kRelu;
+  return kind == BlockKind::kTalk ? kernels::Activation::kSwish : kernels::Activation::kRelu;
 }
 
 void check_mixer_lists(const StackOptions& stack, const std::string& path) {
@@ -240,10 +205,7 @@ void check_mixer_lists(const StackOptions& stack, const std::string& path) {
   check(&StackOptions::conv_heads, "conv_heads", kConvHeads);
   check(&StackOptions::conv_dim, "conv_dim", kConvDim);
   check(&StackOptions::normalization, "normalization", kNormalization);
-  check(
-      &StackOptions::renormalize_edges,
-      "renormalize_edges",
-      kRenormalizeEdges);
+  check(&StackOptions::renormalize_edges, "renormalize_edges", kRenormalizeEdges);
   check(&StackOptions::conv_bias, "conv_bias", kConvBias);
   check(&StackOptions::filter_bias, "filter_bias", kFilterBias);
   check(&StackOptions::query, "query", kQuery);
@@ -251,37 +213,26 @@ void check_mixer_lists(const StackOptions& stack, const std::string& path) {
 }
 
 void check_mixer(
-    const StackOptions& stack,
-    int64_t layer,
-    const Keyed& dim,
-    const std::string& path) {
+    const StackOptions& stack, int64_t layer, const Keyed& dim, const std::string& path) {
   const BlockKind kind = stack.block_at(layer);
   const std::string at = concat(" (layer ", layer, ": ", enum_name(kind), ")");
   switch (kind) {
     case BlockKind::kLightConv:
     case BlockKind::kDynamicConv:
     case BlockKind::kCnn:
-      check_reach(
-          stack,
-          stack.kernel_sizes,
-          layer,
-          path + ".kernel_sizes" + at);
+      check_reach(stack, stack.kernel_sizes, layer, path + ".kernel_sizes" + at);
       break;
     case BlockKind::kTalk:
       check_reach(stack, stack.max_offsets, layer, path + ".max_offsets" + at);
       break;
     case BlockKind::kSelfAttention:
-      check_at_least(
-          stack.kernel_size_at(layer),
-          0,
-          path + ".kernel_sizes" + at);
+      check_at_least(stack.kernel_size_at(layer), 0, path + ".kernel_sizes" + at);
       break;
     case BlockKind::kAverageAttention:
       break;
   }
   const kernels::Normalization normalization = stack.normalization_at(layer);
-  if (reads(kind, MixerKey::kRenormalizeEdges) &&
-      stack.renormalize_edges_at(layer) &&
+  if (reads(kind, MixerKey::kRenormalizeEdges) && stack.renormalize_edges_at(layer) &&
       normalization != kernels::Normalization::kSoftmax) {
     fail_usage(
         path,
@@ -310,10 +261,7 @@ bool is_as_wide_as_model(BlockKind kind) {
   return !reads(kind, MixerKey::kConvDim);
 }
 
-void add_mixer_parameters(
-    const MixerOptions& mixer,
-    const std::string& name,
-    ParameterList& list) {
+void add_mixer_parameters(const MixerOptions& mixer, const std::string& name, ParameterList& list) {
   const bool projected = !is_as_wide_as_model(mixer.kind);
   const int64_t dim = mixer.dim;
   const int64_t width = projected ? mixer.conv_dim : dim;
@@ -332,10 +280,7 @@ void add_mixer_parameters(
       break;
     }
     case BlockKind::kTalk:
-      list.linear(
-          name + "conv.offsets",
-          mixer.causal ? heads : 2 * heads,
-          width);
+      list.linear(name + "conv.offsets", mixer.causal ? heads : 2 * heads, width);
       break;
     case BlockKind::kSelfAttention:
       list.linear(name + "attention.in_proj", 3 * dim, dim);

@@ -12,24 +12,16 @@
 namespace seqconv::internal {
 
 /// The kinds of what mixes information along time in a layer.
-enum class BlockKind {
-  kLightConv,
-  kDynamicConv,
-  kTalk,
-  kSelfAttention,
-  kAverageAttention,
-  kCnn
-};
+enum class BlockKind { kLightConv, kDynamicConv, kTalk, kSelfAttention, kAverageAttention, kCnn };
 template <>
 struct EnumNames<BlockKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, BlockKind>>(
-          {{"lightconv", BlockKind::kLightConv},
-           {"dynamicconv", BlockKind::kDynamicConv},
-           {"talk", BlockKind::kTalk},
-           {"self_attention", BlockKind::kSelfAttention},
-           {"average_attention", BlockKind::kAverageAttention},
-           {"cnn", BlockKind::kCnn}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, BlockKind>>(
+      {{"lightconv", BlockKind::kLightConv},
+       {"dynamicconv", BlockKind::kDynamicConv},
+       {"talk", BlockKind::kTalk},
+       {"self_attention", BlockKind::kSelfAttention},
+       {"average_attention", BlockKind::kAverageAttention},
+       {"cnn", BlockKind::kCnn}});
 };
 
 /// The tensor that a dynamic convolution's kernels are predicted from: the
@@ -38,19 +30,15 @@ struct EnumNames<BlockKind> {
 enum class QuerySource { kConvInput, kBlockInput };
 template <>
 struct EnumNames<QuerySource> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, QuerySource>>(
-          {{"conv_input", QuerySource::kConvInput},
-           {"block_input", QuerySource::kBlockInput}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, QuerySource>>(
+      {{"conv_input", QuerySource::kConvInput}, {"block_input", QuerySource::kBlockInput}});
 };
 
 /// The entry of a layer in a list of one entry or of one a layer; `missing`
 /// when it is empty.
 template <class List>
 typename List::value_type layer_entry(
-    const List& list,
-    int64_t layer,
-    typename List::value_type missing) {
+    const List& list, int64_t layer, typename List::value_type missing) {
   if (list.empty())
     return missing;
   return list.size() == 1 ? list[0] : list.at(static_cast<size_t>(layer));
@@ -74,8 +62,7 @@ struct StackOptions {
   std::vector<int64_t> conv_heads = {0};
   std::vector<int64_t> conv_dim = {0};
   LayerFlags glu = true;
-  std::vector<kernels::Normalization> normalization = {
-      kernels::Normalization::kSoftmax};
+  std::vector<kernels::Normalization> normalization = {kernels::Normalization::kSoftmax};
   LayerFlags renormalize_edges = false;
   LayerFlags conv_bias = false;
   LayerFlags filter_bias = false;
@@ -91,84 +78,61 @@ struct StackOptions {
     v("layers", layers, "Number of layers, 1 to 1,048,576");
     v("block",
       block,
-      "lightconv, dynamicconv, talk, self_attention, average_attention or "
-      "cnn; one, or one a layer");
+      R"(lightconv, dynamicconv, talk, self_attention, average_attention or cnn; one, or one a layer)");
     v("kernel_sizes",
       kernel_sizes,
-      "Positions: kernel width (lightconv, dynamicconv, cnn; at least 1) or "
-      "window (self_attention, 0 = all); one, or one a layer (0 in other "
-      "layers)");
+      R"(Positions: kernel width (lightconv, dynamicconv, cnn; at least 1) or window (self_attention, 0 = all); one, or one a layer (0 in other layers))");
     v("max_offsets",
       max_offsets,
-      "talk: furthest reach to each side in positions, at least 1; one, or "
-      "one a layer (0 elsewhere)");
+      R"(talk: furthest reach to each side in positions, at least 1; one, or one a layer (0 elsewhere))");
     v("heads",
       heads,
-      "Heads of convolutions and attention, at least 1; must divide dim (of a "
-      "convolution: its conv_dim)");
+      R"(Heads of convolutions and attention, at least 1; must divide dim (of a convolution: its conv_dim))");
     v("conv_heads",
       conv_heads,
-      "lightconv, dynamicconv, talk: heads where they differ, must divide "
-      "conv_dim; 0 = heads; one, or one a layer");
+      R"(lightconv, dynamicconv, talk: heads where they differ, must divide conv_dim; 0 = heads; one, or one a layer)");
     v("conv_dim",
       conv_dim,
-      "lightconv, dynamicconv, talk: channels of the convolution, which the "
-      "linear maps around it lead to and from; 0 = dim; one, or one a layer");
+      R"(lightconv, dynamicconv, talk: channels of the convolution, which the linear maps around it lead to and from; 0 = dim; one, or one a layer)");
     v("glu",
       glu,
-      "lightconv, dynamicconv, talk: gated linear unit before the "
-      "convolution; one, or one a layer");
+      R"(lightconv, dynamicconv, talk: gated linear unit before the convolution; one, or one a layer)");
     v("normalization",
       normalization,
-      "lightconv, dynamicconv: of a kernel's taps: softmax, none, sigmoid, "
-      "tanh, square, abs, l1, l2, abs_l1 or abs_l2; one, or one a layer");
+      R"(lightconv, dynamicconv: of a kernel's taps: softmax, none, sigmoid, tanh, square, abs, l1, l2, abs_l1 or abs_l2; one, or one a layer)");
     v("renormalize_edges",
       renormalize_edges,
-      "lightconv, dynamicconv: taps outside the sequence get no weight before "
-      "the softmax; one, or one a layer");
+      R"(lightconv, dynamicconv: taps outside the sequence get no weight before the softmax; one, or one a layer)");
     v("conv_bias",
       conv_bias,
-      "lightconv, dynamicconv, cnn: a bias after the convolution; one, or one "
-      "a layer");
+      R"(lightconv, dynamicconv, cnn: a bias after the convolution; one, or one a layer)");
     v("filter_bias",
       filter_bias,
-      "dynamicconv: a bias of the map that predicts the kernels; one, or one "
-      "a layer");
+      R"(dynamicconv: a bias of the map that predicts the kernels; one, or one a layer)");
     v("query",
       query,
-      "dynamicconv: what the kernels are predicted from, conv_input or "
-      "block_input; one, or one a layer");
+      R"(dynamicconv: what the kernels are predicted from, conv_input or block_input; one, or one a layer)");
     v("average_ffn",
       average_ffn,
-      "average_attention: a network of width ffn_dim between average and "
-      "gate; one, or one a layer");
-    v("norm",
-      norm,
-      "Layer normalisation of this side: post, pre, or auto (model.norm)");
+      R"(average_attention: a network of width ffn_dim between average and gate; one, or one a layer)");
+    v("norm", norm, "Layer normalisation of this side: post, pre, or auto (model.norm)");
     v("ffn_dim",
       ffn_dim,
-      "Channels inside the feed-forward blocks of this side; 0 = "
-      "model.ffn_dim");
+      R"(Channels inside the feed-forward blocks of this side; 0 = model.ffn_dim)");
     v("positions",
       positions,
-      "Position embeddings of this side: sinusoidal, learned, none, or auto "
-      "(model.positions)");
+      R"(Position embeddings of this side: sinusoidal, learned, none, or auto (model.positions))");
     v("max_positions",
       max_positions,
-      "Longest sequence of this side in tokens: learned positions, and what "
-      "training keeps; 0 = model.max_positions");
+      R"(Longest sequence of this side in tokens: learned positions, and what training keeps; 0 = model.max_positions)");
   }
 
   BlockKind block_at(int64_t layer) const {
     return layer_entry(block, layer, BlockKind::kDynamicConv);
   }
   /// Kernel width or window of a layer; 0 where none is given.
-  int64_t kernel_size_at(int64_t layer) const {
-    return layer_entry(kernel_sizes, layer, 0);
-  }
-  int64_t max_offset_at(int64_t layer) const {
-    return layer_entry(max_offsets, layer, 0);
-  }
+  int64_t kernel_size_at(int64_t layer) const { return layer_entry(kernel_sizes, layer, 0); }
+  int64_t max_offset_at(int64_t layer) const { return layer_entry(max_offsets, layer, 0); }
   /// Heads of the layer's convolution, or `heads`.
   int64_t conv_heads_at(int64_t layer) const {
     const int64_t own = layer_entry(conv_heads, layer, 0);
@@ -186,18 +150,12 @@ struct StackOptions {
   bool renormalize_edges_at(int64_t layer) const {
     return layer_entry(renormalize_edges, layer, false);
   }
-  bool conv_bias_at(int64_t layer) const {
-    return layer_entry(conv_bias, layer, false);
-  }
-  bool filter_bias_at(int64_t layer) const {
-    return layer_entry(filter_bias, layer, false);
-  }
+  bool conv_bias_at(int64_t layer) const { return layer_entry(conv_bias, layer, false); }
+  bool filter_bias_at(int64_t layer) const { return layer_entry(filter_bias, layer, false); }
   QuerySource query_at(int64_t layer) const {
     return layer_entry(query, layer, QuerySource::kConvInput);
   }
-  bool average_ffn_at(int64_t layer) const {
-    return layer_entry(average_ffn, layer, true);
-  }
+  bool average_ffn_at(int64_t layer) const { return layer_entry(average_ffn, layer, true); }
 };
 
 /// Describes what mixes information along time in one layer. Entries that its
@@ -224,9 +182,7 @@ struct MixerOptions {
   int64_t average_hidden = 0;
 
   /// Counts those of the K taps of a convolution before the current position.
-  int64_t padding_left() const {
-    return causal ? kernel_size - 1 : kernel_size / 2;
-  }
+  int64_t padding_left() const { return causal ? kernel_size - 1 : kernel_size / 2; }
 };
 
 }  // namespace seqconv::internal

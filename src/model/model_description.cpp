@@ -42,9 +42,7 @@ std::string later_key(const Json& architecture) {
     if (architecture.contains(pointer_to(key)))
       return key;
   const Json none(std::string(enum_name(PositionKind::kNone)));
-  return architecture.value("positions", Json()) == none
-      ? "positions = \"none\""
-      : "";
+  return architecture.value("positions", Json()) == none ? "positions = \"none\"" : "";
 }
 
 /// The architecture as config.json has it. `unused`: what models of the task
@@ -70,9 +68,7 @@ struct NeededVersion {
 };
 
 NeededVersion version_of(
-    const TextOptions& text,
-    const Json& architecture,
-    int64_t max_source_tokens) {
+    const TextOptions& text, const Json& architecture, int64_t max_source_tokens) {
   if (max_source_tokens > 0)
     return {5, "text.max_source_tokens"};
   const std::string later = later_key(architecture);
@@ -116,8 +112,7 @@ Task task_in(const Json& config, const RootedPath& folder) {
   Task task = Task::kTranslation;
   read_part(folder, [&] {
     if (config.contains("task"))
-      task =
-          parse_enum<Task>(json_value<std::string>(config, "", "task"), "task");
+      task = parse_enum<Task>(json_value<std::string>(config, "", "task"), "task");
   });
   return task;
 }
@@ -136,8 +131,7 @@ void check_task(Task task, Task wanted, const RootedPath& folder) {
 }
 
 /// A key that must be there; `file` is where.
-const Json&
-wanted(const Json& config, const char* key, const std::string& file) {
+const Json& wanted(const Json& config, const char* key, const std::string& file) {
   SEQCONV_CHECK(config.contains(key), file, ": the key '", key, "' is missing");
   return config[key];
 }
@@ -195,8 +189,8 @@ Json read_config(const RootedPath& folder) {
       !is_unfinished(config),
       "'",
       folder.string(),
-      "' is not a model folder yet: what writes it has not finished, or was "
-      "ended before; then the same command writes it again");
+      "' is not a model folder yet: what writes it has not finished, or was ended before; then the "
+      "same command writes it again");
   check_format(config, file.string());
   wanted(config, "architecture", file.string());
   wanted(config, "text", file.string());
@@ -217,10 +211,7 @@ fs::path folder_of_checkpoint(const fs::path& file) {
       return folder;
     folder = folder.parent_path();
   }
-  fail(
-      "'",
-      file.string(),
-      "' is not inside a model folder: no config.json beside or above it");
+  fail("'", file.string(), "' is not inside a model folder: no config.json beside or above it");
 }
 
 /// Error for a file that is no checkpoint by its name: an interrupted save
@@ -231,21 +222,16 @@ void check_checkpoint_name(const fs::path& file) {
   fail(
       "'",
       file.string(),
-      unfinished_file(file)
-          ? "' is no checkpoint but the unfinished file of a save"
-          : "' is no checkpoint by its name",
+      unfinished_file(file) ? "' is no checkpoint but the unfinished file of a save"
+                            : "' is no checkpoint by its name",
       ": a model folder, or a file *.safetensors inside one, was wanted");
 }
 
 Json begin_config(
-    Task task,
-    const TextOptions& text,
-    Json architecture,
-    int64_t max_source_tokens = 0) {
+    Task task, const TextOptions& text, Json architecture, int64_t max_source_tokens = 0) {
   Json config = Json::object();
   config["format"] = kFormat;
-  config["format_version"] =
-      version_of(text, architecture, max_source_tokens).version;
+  config["format_version"] = version_of(text, architecture, max_source_tokens).version;
   config["task"] = std::string(enum_name(task));
   config["architecture"] = std::move(architecture);
   return config;
@@ -261,8 +247,7 @@ void check_version_says_all(
     const TextOptions& text,
     const RootedPath& folder,
     int64_t max_source_tokens = 0) {
-  const NeededVersion needed =
-      version_of(text, config["architecture"], max_source_tokens);
+  const NeededVersion needed = version_of(text, config["architecture"], max_source_tokens);
   SEQCONV_CHECK(
       config["format_version"] >= needed.version,
       (folder / "config.json").string(),
@@ -311,8 +296,7 @@ void write_description(const TranslationDescription& model) {
       Task::kTranslation,
       model.text.options,
       write_architecture(
-          model.options,
-          model.options.adaptive.softmax_cutoffs.empty() ? "adaptive" : ""),
+          model.options, model.options.adaptive.softmax_cutoffs.empty() ? "adaptive" : ""),
       model.text.max_source_tokens);
   config["text"] = model.text.save(model.folder);
   config["decoding"] = decoding_table(model.decoding);
@@ -324,9 +308,7 @@ void write_description(const TranslationDescription& model) {
 void write_description(const LanguageDescription& model) {
   create_folder(model.folder);
   Json config = begin_config(
-      Task::kLanguageModel,
-      model.text.options,
-      write_architecture(model.options, "encoder"));
+      Task::kLanguageModel, model.text.options, write_architecture(model.options, "encoder"));
   config["text"] = model.text.save(model.folder);
   config["stream"] = write_options(model.stream);
   write_config(model.folder, config);
@@ -346,14 +328,9 @@ TranslationDescription read_translation_description(const RootedPath& folder) {
       read_options(config["documents"], "documents", model.documents);
   });
   model.text = TranslationText::load(folder, config["text"]);
-  read_part(folder, [&] {
-    check_vocabulary(model.options, Task::kTranslation, model.vocabulary());
-  });
-  check_version_says_all(
-      config,
-      model.text.options,
-      folder,
-      model.text.max_source_tokens);
+  read_part(
+      folder, [&] { check_vocabulary(model.options, Task::kTranslation, model.vocabulary()); });
+  check_version_says_all(config, model.text.options, folder, model.text.max_source_tokens);
   return model;
 }
 
@@ -369,9 +346,8 @@ LanguageDescription read_language_description(const RootedPath& folder) {
     }
   });
   model.text = LanguageText::load(folder, config["text"]);
-  read_part(folder, [&] {
-    check_vocabulary(model.options, Task::kLanguageModel, model.vocabulary());
-  });
+  read_part(
+      folder, [&] { check_vocabulary(model.options, Task::kLanguageModel, model.vocabulary()); });
   check_version_says_all(config, model.text.options, folder);
   return model;
 }
@@ -383,10 +359,7 @@ Task task_of_model(const RootedPath& folder) {
 ModelFiles find_model(const RootedPath& path) {
   std::error_code error;
   SEQCONV_CHECK(
-      fs::exists(path, error),
-      "no model '",
-      path.string(),
-      "': there is no such file or folder");
+      fs::exists(path, error), "no model '", path.string(), "': there is no such file or folder");
   ModelFiles files{path, path / "model.safetensors", {}};
   if (!fs::is_directory(path, error)) {
     check_checkpoint_name(path);

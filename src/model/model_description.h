@@ -73,10 +73,7 @@ ModelFiles find_model(const RootedPath& path);
 
 /// Error, beginning with `what` ("checkpoints to average"), unless two models
 /// are of one task and turn lines into the same ids: see difference().
-void check_same_text(
-    const ModelFiles& first,
-    const ModelFiles& other,
-    const std::string& what);
+void check_same_text(const ModelFiles& first, const ModelFiles& other, const std::string& what);
 
 /// The same Error for a difference that was found.
 [[noreturn]] void fail_other_text(
@@ -119,9 +116,7 @@ std::string unfinished_config();
 
 /// Error when a model is to be written into the folder, or over the file, that
 /// it is read from; also where a link leads there.
-void check_other_folder(
-    const std::filesystem::path& output,
-    const ModelFiles& model);
+void check_other_folder(const std::filesystem::path& output, const ModelFiles& model);
 
 /// Copies a model folder's vocabularies, codes and what else it has beside
 /// parameters and config.json, which comes last: until then there is no model.
@@ -131,8 +126,6 @@ void copy_text_files(const RootedPath& from, const std::filesystem::path& to);
 /// Error when the file `output`, to be written from a model, is its file of
 /// parameters, would replace a file of any model folder or could be taken for
 /// one, or lies among the files of a training.
-void check_output_file(
-    const std::filesystem::path& output,
-    const ModelFiles& model);
+void check_output_file(const std::filesystem::path& output, const ModelFiles& model);
 
 }  // namespace seqconv::internal

@@ -28,15 +28,14 @@ bool is_model_folder(const fs::path& folder) {
 bool holds_run(const fs::path& folder) {
   std::error_code none;
   const fs::path training = folder / kTraining;
-  return fs::exists(training / "lock", none) ||
-      fs::exists(training / "state.safetensors", none) ||
+  return fs::exists(training / "lock", none) || fs::exists(training / "state.safetensors", none) ||
       (fs::is_directory(training, none) && is_model_folder(folder));
 }
 
 /// Whether a model folder may have a file of this name.
 bool is_model_file_name(const std::string& name) {
-  return name == "config.json" || name.ends_with(".safetensors") ||
-      name.ends_with(".codes") || name.ends_with(".model") ||
+  return name == "config.json" || name.ends_with(".safetensors") || name.ends_with(".codes") ||
+      name.ends_with(".model") ||
       (name.find("dict") != std::string::npos && name.ends_with(".txt"));
 }
 
@@ -56,22 +55,18 @@ std::vector<ParameterShape> parameters_of_model(const RootedPath& folder) {
   fail("unknown task ", static_cast<int>(task));
 }
 
-void check_same_text(
-    const ModelFiles& first,
-    const ModelFiles& other,
-    const std::string& what) {
+void check_same_text(const ModelFiles& first, const ModelFiles& other, const std::string& what) {
   if (first.folder == other.folder)
     return;
   const Task task = task_of_model(first.folder);
   std::string found = "task";
   if (task_of_model(other.folder) == task)
-    found = task == Task::kTranslation
-        ? difference(
-              read_translation_description(first.folder).text,
-              read_translation_description(other.folder).text)
-        : difference(
-              read_language_description(first.folder).text,
-              read_language_description(other.folder).text);
+    found = task == Task::kTranslation ? difference(
+                                             read_translation_description(first.folder).text,
+                                             read_translation_description(other.folder).text)
+                                       : difference(
+                                             read_language_description(first.folder).text,
+                                             read_language_description(other.folder).text);
   if (!found.empty())
     fail_other_text(first.folder, other.folder, what, found);
 }
@@ -153,8 +148,7 @@ void check_own_folder(const fs::path& folder) {
         !fs::exists(fs::symlink_status(folder / name, none)),
         "'",
         (folder / name).string(),
-        "' would be lost, as the folder is no model's that this program has "
-        "written (",
+        "' would be lost, as the folder is no model's that this program has written (",
         config.string(),
         " would say so): move the file away, or choose another --output");
 }
@@ -163,26 +157,21 @@ void check_written_files(const RootedPath& folder) {
   const auto check = [&](const fs::path& name) {
     std::error_code none;
     const RootedPath file = folder / name;
-    if (folder.links() == Links::kInside &&
-        fs::is_symlink(fs::symlink_status(file, none)))
+    if (folder.links() == Links::kInside && fs::is_symlink(fs::symlink_status(file, none)))
       ::close(file.open());  // an error of what may not be read
     const fs::file_status found = fs::status(file, none);
     SEQCONV_CHECK(
-        !fs::exists(found) || fs::is_regular_file(found) ||
-            fs::is_directory(found),
+        !fs::exists(found) || fs::is_regular_file(found) || fs::is_directory(found),
         "cannot write '",
         file.string(),
-        "': an ordinary file was wanted, but it is a pipe, a socket or a "
-        "device");
+        "': an ordinary file was wanted, but it is a pipe, a socket or a device");
   };
   for (const std::string& name : model_file_names())
     check(name);
   const fs::path training = kTraining;
-  for (const fs::path& place :
-       {training, training / "data", training / "checkpoints"}) {
+  for (const fs::path& place : {training, training / "data", training / "checkpoints"}) {
     std::error_code error;
-    for (fs::directory_iterator at(folder.path() / place, error), end;
-         !error && at != end;
+    for (fs::directory_iterator at(folder.path() / place, error), end; !error && at != end;
          at.increment(error))
       if (!fs::is_directory(at->path(), error))
         check(place / at->path().filename());
@@ -204,10 +193,9 @@ void copy_text_files(const RootedPath& from, const fs::path& to) {
   const auto& own = model_file_names();
   for (const auto& entry : fs::directory_iterator(from.path())) {
     const fs::path name = entry.path().filename();
-    if (entry.is_regular_file() && name.extension() != ".safetensors" &&
-        name != "config.json" && !unfinished_file(name) &&
-        (std::ranges::find(own, name.string()) != own.end() ||
-         !fs::exists(to / name)))
+    if (entry.is_regular_file() && name.extension() != ".safetensors" && name != "config.json" &&
+        !unfinished_file(name) &&
+        (std::ranges::find(own, name.string()) != own.end() || !fs::exists(to / name)))
       write_file_atomically(to / name, read_file(from / name));
   }
 }
@@ -218,8 +206,7 @@ void check_output_file(const fs::path& output, const ModelFiles& model) {
       !fs::equivalent(output, model.parameters, none),
       "the output '",
       output.string(),
-      "' is the model's own file of parameters, which would be lost: choose "
-      "another name");
+      "' is the model's own file of parameters, which would be lost: choose another name");
   const fs::path file = resolve_path(output);
   const fs::path folder = file.parent_path();
   const bool in_model = is_model_folder(folder) || holds_run(folder);

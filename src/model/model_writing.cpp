@@ -28,8 +28,8 @@ class WritingLock {
     fail(
         "the folder '",
         folder.string(),
-        "' is in use: another process is writing a model into it; wait for it, "
-        "or choose another folder");
+        "' is in use: another process is writing a model into it; wait for it, or choose another "
+        "folder");
   }
   WritingLock(const WritingLock&) = delete;
   WritingLock& operator=(const WritingLock&) = delete;
@@ -54,10 +54,8 @@ std::vector<fs::path> description_files(const ModelFiles& model) {
   const Json& text = table(model.config, "text");
   for (const char* side : {"source", "target", "side"})
     for (const char* key : {"dictionary", "model"})
-      if (const Json name = table(text, side).value(key, Json());
-          name.is_string())
-        files.push_back(
-            model.folder / fs::path(name.get<std::string>()).filename());
+      if (const Json name = table(text, side).value(key, Json()); name.is_string())
+        files.push_back(model.folder / fs::path(name.get<std::string>()).filename());
   return files;
 }
 
@@ -71,8 +69,7 @@ void DescriptionsInUse::check() const {
     fail(
         "'",
         file->string(),
-        "' was replaced or changed while the model was being opened: open it "
-        "again");
+        "' was replaced or changed while the model was being opened: open it again");
 }
 
 void write_model_folder(
@@ -94,12 +91,7 @@ void write_model_folder(
   }
   write_file_atomically(folder / "config.json", unfinished_config());
   fs::rename(written, file, error);
-  SEQCONV_CHECK(
-      !error,
-      "cannot write '",
-      file.string(),
-      "': ",
-      error.message());
+  SEQCONV_CHECK(!error, "cannot write '", file.string(), "': ", error.message());
   describe();
 }
 

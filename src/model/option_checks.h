@@ -14,36 +14,23 @@ inline void check_rate(double value, const std::string& key) {
     fail_usage(key, " must be in [0, 1), but got ", value);
 }
 
-inline void
-check_at_least(int64_t value, int64_t least, const std::string& key) {
+inline void check_at_least(int64_t value, int64_t least, const std::string& key) {
   constexpr int64_t kMaxSize = 1 << 20;  // more is a slip of the pen
   if (value < least || value > kMaxSize) {
-    fail_usage(
-        key,
-        " must be between ",
-        least,
-        " and ",
-        kMaxSize,
-        ", but got ",
-        value);
+    fail_usage(key, " must be between ", least, " and ", kMaxSize, ", but got ", value);
   }
 }
 
 /// UsageError when a list has neither one entry nor one a layer.
 template <class List>
-void check_list(
-    const List& list,
-    int64_t layers,
-    const std::string& key,
-    bool may_be_empty) {
+void check_list(const List& list, int64_t layers, const std::string& key, bool may_be_empty) {
   const auto size = static_cast<int64_t>(list.size());
   if ((size == 0 && may_be_empty) || size == 1 || size == layers)
     return;
   fail_usage(
       key,
       " must have 1 ",
-      layers == 1 ? std::string("entry")
-                  : concat("or ", layers, " entries (one a layer)"),
+      layers == 1 ? std::string("entry") : concat("or ", layers, " entries (one a layer)"),
       ", but ",
       size == 0 ? "the list is empty ([])" : concat("got ", size));
 }

@@ -14,29 +14,26 @@ std::string write_list(const std::vector<int64_t>& list) {
 }
 
 /// Translation models may have an adaptive softmax, with words of its own.
-void check_input_not_adaptive(
-    const ModelOptions& model,
-    const std::string& path) {
+void check_input_not_adaptive(const ModelOptions& model, const std::string& path) {
   const bool softmax = !model.adaptive.softmax_cutoffs.empty();
   const Json given = write_options(model.adaptive);
   const Json defaults = write_options(AdaptiveOptions{});
   for (const auto& [key, value] : given.items()) {
-    const bool of_softmax =
-        key.starts_with("softmax_") || key == "fairseq_compatible";
+    const bool of_softmax = key.starts_with("softmax_") || key == "fairseq_compatible";
     if (value != defaults[key] && !(softmax && of_softmax))
       fail_usage(
           path,
           ".adaptive.",
           key,
-          of_softmax ? " has no effect without softmax_cutoffs"
-                     : " is for language models (task = \"language_model\"), "
-                       "but the task is translation");
+          of_softmax
+              ? " has no effect without softmax_cutoffs"
+              : " is for language models (task = \"language_model\"), but the task is translation");
   }
   if (softmax && model.tie != Tying::kNone)
     fail_usage(
         path,
-        ".tie must be \"none\" where a translation model has an adaptive "
-        "softmax, whose words are its own, but got \"",
+        ".tie must be \"none\" where a translation model has an adaptive softmax, whose words are "
+        "its own, but got \"",
         enum_name(model.tie),
         "\"");
 }
@@ -45,10 +42,7 @@ void check_input_not_adaptive(
 void check_language_model(const ModelOptions& model, const std::string& path) {
   if (write_options(model.encoder) != write_options(ModelOptions{}.encoder))
     fail_usage(
-        path,
-        ".encoder is given, but a language model has a decoder only; set ",
-        path,
-        ".decoder");
+        path, ".encoder is given, but a language model has a decoder only; set ", path, ".decoder");
   const NormPlacement norm = model.norm_of(model.decoder);
   if (norm != NormPlacement::kPre)
     fail_usage(
@@ -60,9 +54,7 @@ void check_language_model(const ModelOptions& model, const std::string& path) {
 }
 
 /// Ascending, above the special symbols.
-void check_cutoffs(
-    const std::vector<int64_t>& cutoffs,
-    const std::string& key) {
+void check_cutoffs(const std::vector<int64_t>& cutoffs, const std::string& key) {
   int64_t least = kSpecialIds;
   for (const int64_t cutoff : cutoffs) {
     if (cutoff < least)
@@ -77,13 +69,8 @@ void check_cutoffs(
 }
 
 /// Every band keeps a width of one at least; V may add one to the cutoffs.
-void check_widths(
-    int64_t width,
-    double factor,
-    size_t bands,
-    const std::string& key) {
-  const double last =
-      static_cast<double>(width) / std::pow(factor, static_cast<double>(bands));
+void check_widths(int64_t width, double factor, size_t bands, const std::string& key) {
+  const double last = static_cast<double>(width) / std::pow(factor, static_cast<double>(bands));
   if (!(factor >= 1) || !(last >= 1))
     fail_usage(
         key,
@@ -98,10 +85,7 @@ void check_widths(
 
 /// Words that input and output share need one width; one table has it from
 /// input_dim and output_dim, bands have the model's.
-void check_tied_widths(
-    const ModelOptions& model,
-    const std::string& path,
-    Task task) {
+void check_tied_widths(const ModelOptions& model, const std::string& path, Task task) {
   if (model.tie == Tying::kNone)
     return;
   const auto reject = [&](const auto&... why) {
@@ -118,8 +102,7 @@ void check_tied_widths(
   if (!model.adaptive.softmax_cutoffs.empty()) {
     if (model.output_width() != model.dim)
       reject(
-          "makes words of the adaptive input those of the softmax, which "
-          "needs ",
+          "makes words of the adaptive input those of the softmax, which needs ",
           path,
           ".output_dim = 0, but got ",
           model.output_dim);
@@ -134,8 +117,7 @@ void check_tied_widths(
         " and ",
         model.output_width());
   }
-  if (task == Task::kTranslation && model.tie == Tying::kAll &&
-      model.input_width() != model.dim)
+  if (task == Task::kTranslation && model.tie == Tying::kAll && model.input_width() != model.dim)
     reject(
         "shares the encoder's embedding, whose width is ",
         path,
@@ -156,8 +138,7 @@ void check_tied_bands(const ModelOptions& model, const std::string& path) {
         path,
         ".tie = \"",
         enum_name(model.tie),
-        "\" shares the words of input and softmax, which needs equal cutoffs "
-        "and factors, but got ",
+        "\" shares the words of input and softmax, which needs equal cutoffs and factors, but got ",
         write_list(adaptive.input_cutoffs),
         " / ",
         adaptive.input_factor,
@@ -168,12 +149,10 @@ void check_tied_bands(const ModelOptions& model, const std::string& path) {
         "; set ",
         path,
         ".tie = \"none\" for matrices of their own");
-  if (adaptive.tie_projections &&
-      (model.tie == Tying::kNone || adaptive.input_cutoffs.empty()))
+  if (adaptive.tie_projections && (model.tie == Tying::kNone || adaptive.input_cutoffs.empty()))
     fail_usage(
         path,
-        ".adaptive.tie_projections = true needs an adaptive input and softmax "
-        "with ",
+        ".adaptive.tie_projections = true needs an adaptive input and softmax with ",
         path,
         ".tie = \"decoder\"");
 }
@@ -255,14 +234,8 @@ void ModelOptions::validate(const std::string& path, Task task) const {
   const auto has_sines = [&](const StackOptions& side) {
     return positions_of(side) == PositionKind::kSinusoidal;
   };
-  if (dim < 4 &&
-      (has_sines(decoder) ||
-       (task == Task::kTranslation && has_sines(encoder))))
-    fail_usage(
-        path,
-        ".dim must be at least 4 for sinusoidal positions, but "
-        "got ",
-        dim);
+  if (dim < 4 && (has_sines(decoder) || (task == Task::kTranslation && has_sines(encoder))))
+    fail_usage(path, ".dim must be at least 4 for sinusoidal positions, but got ", dim);
   check_at_least(ffn_dim, 1, path + ".ffn_dim");
   check_at_least(input_dim, 0, path + ".input_dim");
   check_at_least(output_dim, 0, path + ".output_dim");

@@ -27,25 +27,17 @@ struct AdaptiveOptions {
   void visit(Visitor& v) {
     v("softmax_cutoffs",
       softmax_cutoffs,
-      "Adaptive softmax: ids at which its bands end, ascending, at least 4; "
-      "[] = one softmax");
-    v("softmax_factor",
-      softmax_factor,
-      "Each tail is narrower by this, at least 1");
+      R"(Adaptive softmax: ids at which its bands end, ascending, at least 4; [] = one softmax)");
+    v("softmax_factor", softmax_factor, "Each tail is narrower by this, at least 1");
     v("softmax_dropout",
       softmax_dropout,
       "Dropout of the softmax's input and in its tails, in [0, 1)");
     v("input_cutoffs",
       input_cutoffs,
-      "Adaptive input: ids at which its bands end, ascending, at least 4; "
-      "[] = one table");
-    v("input_factor",
-      input_factor,
-      "Each band is narrower by this, at least 1");
+      R"(Adaptive input: ids at which its bands end, ascending, at least 4; [] = one table)");
+    v("input_factor", input_factor, "Each band is narrower by this, at least 1");
     v("input_dim", input_dim, "Channels of the first band, 0 = model.dim");
-    v("tie_projections",
-      tie_projections,
-      "The tails' projections are the input's, transposed");
+    v("tie_projections", tie_projections, "The tails' projections are the input's, transposed");
     v("fairseq_compatible",
       fairseq_compatible,
       "Leave out the second word of every band, as fairseq does");
@@ -76,48 +68,33 @@ struct ModelOptions {
   void visit(Visitor& v) {
     v("dim",
       dim,
-      "Channels C of layers and, unless said otherwise, of embeddings, 1 to "
-      "1,048,576 (sinusoidal "
-      "positions: at least 4)");
-    v("ffn_dim",
-      ffn_dim,
-      "Channels inside the feed-forward blocks, 1 to 1,048,576");
+      R"(Channels C of layers and, unless said otherwise, of embeddings, 1 to 1,048,576 (sinusoidal positions: at least 4))");
+    v("ffn_dim", ffn_dim, "Channels inside the feed-forward blocks, 1 to 1,048,576");
     v("input_dim",
       input_dim,
-      "Channels of the decoder's word embedding, which a linear map brings to "
-      "dim; 0 = dim");
+      R"(Channels of the decoder's word embedding, which a linear map brings to dim; 0 = dim)");
     v("output_dim",
       output_dim,
-      "Channels of the output matrix or adaptive softmax, to which a linear "
-      "map "
-      "brings the decoder's; 0 = dim");
+      R"(Channels of the output matrix or adaptive softmax, to which a linear map brings the decoder's; 0 = dim)");
     v("encoder", encoder, "The encoder's layers");
     v("decoder", decoder, "The decoder's layers");
     v("norm",
       norm,
-      "Layer normalisation: post or pre (language models: pre, by default and "
-      "always)");
+      R"(Layer normalisation: post or pre (language models: pre, by default and always))");
     v("activation",
       activation,
       "Feed-forward: relu, swish, or auto (swish in talk layers, else relu)");
     v("positions",
       positions,
-      "Position embeddings: sinusoidal (no limit of length), learned or "
-      "none");
+      R"(Position embeddings: sinusoidal (no limit of length), learned or none)");
     v("max_positions",
       max_positions,
-      "Longest side in tokens: learned positions, and what training keeps; "
-      "2 to 1,048,576");
+      R"(Longest side in tokens: learned positions, and what training keeps; 2 to 1,048,576)");
     v("tie",
       tie,
-      "Shared matrices: all (needs a joined vocabulary), decoder or none; in "
-      "language models all and decoder are the same");
-    v("dropout",
-      dropout,
-      "Dropout of embeddings and at the end of every block, in [0, 1)");
-    v("attention_dropout",
-      attention_dropout,
-      "Dropout of attention probabilities, in [0, 1)");
+      R"(Shared matrices: all (needs a joined vocabulary), decoder or none; in language models all and decoder are the same)");
+    v("dropout", dropout, "Dropout of embeddings and at the end of every block, in [0, 1)");
+    v("attention_dropout", attention_dropout, "Dropout of attention probabilities, in [0, 1)");
     v("activation_dropout",
       activation_dropout,
       "Dropout after the feed-forward activation, in [0, 1)");
@@ -149,8 +126,7 @@ struct ModelOptions {
   /// The tokens of a side, </s> counted, that have learned positions, which no
   /// sequence may exceed; 0: they are not learned, and there is no limit.
   int64_t learned_positions(const StackOptions& side) const {
-    return positions_of(side) == PositionKind::kLearned ? max_positions_of(side)
-                                                        : 0;
+    return positions_of(side) == PositionKind::kLearned ? max_positions_of(side) : 0;
   }
 
   /// The defaults for a task: language models are pre-norm.

@@ -28,9 +28,7 @@ bool is_floating(ElementType type) {
 }
 
 void check_shape(
-    const SafetensorsReader& file,
-    const std::string& name,
-    const std::vector<int64_t>& wanted) {
+    const SafetensorsReader& file, const std::string& name, const std::vector<int64_t>& wanted) {
   SEQCONV_CHECK(
       file.at(name).shape == wanted,
       where(file, name),
@@ -49,20 +47,15 @@ void check_numbers(const SafetensorsReader& file, const std::string& name) {
       " must be of a floating-point type, but is ",
       element_name(view.type));
   if (view.type != ElementType::kF64)
-    return require_finite(
-        count_not_finite(view.type, view.data),
-        where(file, name));
+    return require_finite(count_not_finite(view.type, view.data), where(file, name));
   const std::vector<float> narrow = to_floats(view.type, view.data);
   require_finite(
-      count_not_finite(ElementType::kF32, std::as_bytes(std::span(narrow))),
-      where(file, name));
+      count_not_finite(ElementType::kF32, std::as_bytes(std::span(narrow))), where(file, name));
 }
 
 /// The scales that whole numbers need.
 void check_scales(
-    const SafetensorsReader& file,
-    const ParameterShape& matrix,
-    const std::string& scale) {
+    const SafetensorsReader& file, const ParameterShape& matrix, const std::string& scale) {
   SEQCONV_CHECK(
       file.contains(scale),
       where(file, matrix.name),
@@ -79,9 +72,7 @@ std::string scale_name(const std::string& matrix) {
   return matrix + ".scale";
 }
 
-void refuse_int8(
-    const SafetensorsReader& parameters,
-    const std::string& reader) {
+void refuse_int8(const SafetensorsReader& parameters, const std::string& reader) {
   for (const auto& [name, view] : parameters.tensors())
     SEQCONV_CHECK(
         view.type != ElementType::kI8,
@@ -91,15 +82,12 @@ void refuse_int8(
         " cannot use: take the model that it was made from");
 }
 
-void check_parameters(
-    const SafetensorsReader& reader,
-    const std::vector<ParameterShape>& wanted) {
+void check_parameters(const SafetensorsReader& reader, const std::vector<ParameterShape>& wanted) {
   std::vector<std::string> names;
   for (const ParameterShape& parameter : wanted) {
     names.push_back(parameter.name);
     check_shape(reader, parameter.name, parameter.shape);
-    if (!parameter.is_matrix ||
-        reader.at(parameter.name).type != ElementType::kI8) {
+    if (!parameter.is_matrix || reader.at(parameter.name).type != ElementType::kI8) {
       check_numbers(reader, parameter.name);
       reader.release();  // never the whole file in memory
       continue;

@@ -18,8 +18,7 @@ class Lister {
     positions("encoder.embedding", model_.encoder);
     for (int64_t i = 0; i < model_.encoder.layers; ++i) {
       const std::string layer = concat("encoder.layer", i, ".");
-      const LayerOptions options =
-          layer_options(model_, Task::kTranslation, Side::kEncoder, i);
+      const LayerOptions options = layer_options(model_, Task::kTranslation, Side::kEncoder, i);
       add_mixer_parameters(options.mixer, layer + "block.", list_);
       norm(layer + "block_norm");
       feed_forward(layer, options.ffn_dim);
@@ -33,8 +32,7 @@ class Lister {
     embedding(vocabulary, /*shared=*/translates && model_.tie == Tying::kAll);
     for (int64_t i = 0; i < model_.decoder.layers; ++i) {
       const std::string layer = concat("decoder.layer", i, ".");
-      const LayerOptions options =
-          layer_options(model_, task, Side::kDecoder, i);
+      const LayerOptions options = layer_options(model_, task, Side::kDecoder, i);
       add_mixer_parameters(options.mixer, layer + "block.", list_);
       norm(layer + "block_norm");
       if (options.cross_heads > 0)
@@ -70,10 +68,7 @@ class Lister {
 
   void cross_attention(const std::string& layer) {
     list_.linear(layer + "cross_attention.query_proj", model_.dim, model_.dim);
-    list_.linear(
-        layer + "cross_attention.key_value_proj",
-        2 * model_.dim,
-        model_.dim);
+    list_.linear(layer + "cross_attention.key_value_proj", 2 * model_.dim, model_.dim);
     list_.linear(layer + "cross_attention.out_proj", model_.dim, model_.dim);
     norm(layer + "cross_attention_norm");
   }
@@ -85,15 +80,12 @@ class Lister {
 
   static int64_t narrowed(int64_t width, double factor, int64_t band) {
     return static_cast<int64_t>(
-        static_cast<double>(width) /
-        std::pow(factor, static_cast<double>(band)));
+        static_cast<double>(width) / std::pow(factor, static_cast<double>(band)));
   }
 
   void positions(const std::string& embedding, const StackOptions& side) {
     if (const int64_t learned = model_.learned_positions(side); learned > 0)
-      list_.add(
-          embedding + ".positions",
-          {learned + kFirstPosition, model_.dim});
+      list_.add(embedding + ".positions", {learned + kFirstPosition, model_.dim});
   }
 
   /// The decoder's, as a module has it: its own parameters first, then those of
@@ -111,8 +103,7 @@ class Lister {
     int64_t begin = 0;
     int64_t band = 0;
     for (const int64_t end : band_ends(adaptive.input_cutoffs, vocabulary)) {
-      const int64_t width =
-          narrowed(first_band_width(), adaptive.input_factor, band);
+      const int64_t width = narrowed(first_band_width(), adaptive.input_factor, band);
       list_.matrix(concat(name, ".bands.table", band), end - begin, width);
       // Projections that the output shares are used by columns too.
       const std::string projection = concat(name, ".bands.projection", band);
@@ -129,24 +120,19 @@ class Lister {
     const AdaptiveOptions& adaptive = model_.adaptive;
     const int64_t hidden = model_.output_width();
     const bool tied = model_.tie != Tying::kNone;
-    const std::vector<int64_t> ends =
-        band_ends(adaptive.softmax_cutoffs, vocabulary);
+    const std::vector<int64_t> ends = band_ends(adaptive.softmax_cutoffs, vocabulary);
     const auto tails = static_cast<int64_t>(ends.size()) - 1;
     if (tied) {
       if (first_band_width() != hidden)
-        list_.matrix(
-            "output.adaptive.head_projection",
-            first_band_width(),
-            hidden);
+        list_.matrix("output.adaptive.head_projection", first_band_width(), hidden);
       list_.matrix("output.adaptive.class_projection", tails, hidden);
     } else {
       list_.matrix("output.adaptive.head", ends[0] + tails, hidden);
     }
     for (int64_t i = 0; i < tails; ++i) {
       const std::string tail = concat("output.adaptive.tail", i);
-      const int64_t width = tied
-          ? narrowed(first_band_width(), adaptive.input_factor, i + 1)
-          : narrowed(hidden, adaptive.softmax_factor, i + 1);
+      const int64_t width = tied ? narrowed(first_band_width(), adaptive.input_factor, i + 1)
+                                 : narrowed(hidden, adaptive.softmax_factor, i + 1);
       const auto at = static_cast<size_t>(i);
       if (!adaptive.tie_projections)
         list_.matrix(tail + "_projection", width, hidden);
@@ -161,24 +147,18 @@ class Lister {
 
 }  // namespace
 
-std::vector<int64_t> band_ends(
-    const std::vector<int64_t>& cutoffs,
-    int64_t vocabulary) {
+std::vector<int64_t> band_ends(const std::vector<int64_t>& cutoffs, int64_t vocabulary) {
   std::vector<int64_t> ends = cutoffs;
   if (ends.empty() || ends.back() < vocabulary)
     ends.push_back(vocabulary);
   return ends;
 }
 
-void check_vocabulary(
-    const ModelOptions& options,
-    Task task,
-    const VocabularySizes& vocabulary) {
+void check_vocabulary(const ModelOptions& options, Task task, const VocabularySizes& vocabulary) {
   if (task == Task::kTranslation) {
     if (options.tie == Tying::kAll && vocabulary.source != vocabulary.target)
       fail_usage(
-          "model.tie = \"all\" needs one vocabulary for both sides "
-          "(text.joined = true), but got ",
+          "model.tie = \"all\" needs one vocabulary for both sides (text.joined = true), but got ",
           vocabulary.source,
           " source and ",
           vocabulary.target,
@@ -199,9 +179,7 @@ void check_vocabulary(
 }
 
 std::vector<ParameterShape> list_parameters(
-    const ModelOptions& options,
-    Task task,
-    const VocabularySizes& vocabulary) {
+    const ModelOptions& options, Task task, const VocabularySizes& vocabulary) {
   Lister lister(options);
   if (task == Task::kTranslation)
     lister.encoder(vocabulary.source);

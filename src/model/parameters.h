@@ -28,24 +28,17 @@ struct VocabularySizes {
 /// shared stands once, under the name that comes first. `options` must be valid
 /// for the task.
 std::vector<ParameterShape> list_parameters(
-    const ModelOptions& options,
-    Task task,
-    const VocabularySizes& vocabulary);
+    const ModelOptions& options, Task task, const VocabularySizes& vocabulary);
 
 /// Scalars in all of these.
 int64_t parameter_count(const std::vector<ParameterShape>& parameters);
 
 /// UsageError for what options alone do not tell: a matrix that sides with
 /// vocabularies of two sizes share, cutoffs beyond the vocabulary.
-void check_vocabulary(
-    const ModelOptions& options,
-    Task task,
-    const VocabularySizes& vocabulary);
+void check_vocabulary(const ModelOptions& options, Task task, const VocabularySizes& vocabulary);
 
 /// The ids at which the bands of an adaptive input or softmax end, V last
 /// (semantics.md 2.2).
-std::vector<int64_t> band_ends(
-    const std::vector<int64_t>& cutoffs,
-    int64_t vocabulary);
+std::vector<int64_t> band_ends(const std::vector<int64_t>& cutoffs, int64_t vocabulary);
 
 }  // namespace seqconv::internal

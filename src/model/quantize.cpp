@@ -31,39 +31,27 @@ void quantize_rows(const TensorView& view, const Use& use) {
   const size_t bytes = width * element_size(view.type);
   std::vector<int8_t> values(width);
   for (size_t at = 0; at < view.data.size(); at += bytes) {
-    const std::vector<float> row =
-        to_floats(view.type, view.data.subspan(at, bytes));
-    const float scale =
-        kernels::quantize_row(row.data(), view.shape[1], values.data());
+    const std::vector<float> row = to_floats(view.type, view.data.subspan(at, bytes));
+    const float scale = kernels::quantize_row(row.data(), view.shape[1], values.data());
     use(values, scale);
   }
 }
 
 void add_matrix(
-    const std::string& name,
-    const TensorView& view,
-    std::map<std::string, TensorSource>& tensors) {
+    const std::string& name, const TensorView& view, std::map<std::string, TensorSource>& tensors) {
   tensors[name] = {ElementType::kI8, view.shape, [&view](const ByteSink& sink) {
-                     quantize_rows(view, [&](const auto& values, float) {
-                       give(sink, values);
-                     });
+                     quantize_rows(view, [&](const auto& values, float) { give(sink, values); });
                    }};
   tensors[scale_name(name)] = {
-      ElementType::kF32,
-      {view.shape[0]},
-      [&view](const ByteSink& sink) {
+      ElementType::kF32, {view.shape[0]}, [&view](const ByteSink& sink) {
         std::vector<float> scales;
-        quantize_rows(view, [&](const auto&, float scale) {
-          scales.push_back(scale);
-        });
+        quantize_rows(view, [&](const auto&, float scale) { scales.push_back(scale); });
         give(sink, scales);
       }};
 }
 
 void add_numbers(
-    const std::string& name,
-    const TensorView& view,
-    std::map<std::string, TensorSource>& tensors) {
+    const std::string& name, const TensorView& view, std::map<std::string, TensorSource>& tensors) {
   tensors[name] = {ElementType::kF32, view.shape, [&view](const auto& sink) {
                      give(sink, to_floats(view.type, view.data));
                    }};
@@ -71,8 +59,7 @@ void add_numbers(
 
 /// config.json of the int8 folder.
 Json int8_config(Json config) {
-  config["format_version"] =
-      std::max(kInt8Version, config["format_version"].get<int64_t>());
+  config["format_version"] = std::max(kInt8Version, config["format_version"].get<int64_t>());
   config["weights"] = "int8";
   return config;
 }
@@ -98,8 +85,7 @@ void quantize_model(const RootedPath& model, const fs::path& output) {
   const ModelFiles files = find_model(model);
   DescriptionsInUse descriptions;
   descriptions.add(files);
-  const std::vector<ParameterShape> parameters =
-      parameters_of_model(files.folder);
+  const std::vector<ParameterShape> parameters = parameters_of_model(files.folder);
   const SafetensorsReader reader(files.parameters);
   refuse_int8(reader, "quantize");
   check_parameters(reader, parameters);
@@ -113,9 +99,7 @@ void quantize_model(const RootedPath& model, const fs::path& output) {
       },
       [&] {
         copy_text_files(files.folder, output);
-        write_file_atomically(
-            output / "config.json",
-            int8_config(files.config).dump(2) + "\n");
+        write_file_atomically(output / "config.json", int8_config(files.config).dump(2) + "\n");
       });
 }
 

@@ -21,8 +21,6 @@ void quantize_parameters(
 /// Errors: what find_model and check_parameters say, a model that is int8
 /// already, and an output that is the model's own folder or belongs to a
 /// training.
-void quantize_model(
-    const RootedPath& model,
-    const std::filesystem::path& output);
+void quantize_model(const RootedPath& model, const std::filesystem::path& output);
 
 }  // namespace seqconv::internal

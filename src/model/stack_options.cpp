@@ -2,10 +2,7 @@
 
 namespace seqconv::internal {
 
-void check_stack(
-    const CheckedSide& side,
-    int64_t dim,
-    const std::string& model_path) {
+void check_stack(const CheckedSide& side, int64_t dim, const std::string& model_path) {
   const StackOptions& stack = side.stack;
   const std::string path = concat(model_path, ".", side.key);
   check_at_least(stack.layers, 1, path + ".layers");
@@ -13,8 +10,8 @@ void check_stack(
   if (stack.max_positions == 1)
     fail_usage(
         path,
-        ".max_positions must be at least 2 (a symbol and </s>), or 0 for that "
-        "of the model, but got 1");
+        ".max_positions must be at least 2 (a symbol and </s>), or 0 for that of the model, but "
+        "got 1");
   check_at_least(stack.max_positions, 0, path + ".max_positions");
   check_mixer_lists(stack, path);
   const Keyed width{dim, model_path, "dim"};

@@ -15,15 +15,11 @@ std::string scale_name(const std::string& matrix);
 
 /// Error when a file holds such matrices, of which `reader` ("LibTorch") can
 /// make nothing.
-void refuse_int8(
-    const SafetensorsReader& parameters,
-    const std::string& reader);
+void refuse_int8(const SafetensorsReader& parameters, const std::string& reader);
 
 /// Error unless a file holds `wanted`, which config.json tells: all of them in
 /// their shapes and nothing else, of a floating-point type and finite as
 /// float32. A matrix may be int8 instead, with its scales.
-void check_parameters(
-    const SafetensorsReader& reader,
-    const std::vector<ParameterShape>& wanted);
+void check_parameters(const SafetensorsReader& reader, const std::vector<ParameterShape>& wanted);
 
 }  // namespace seqconv::internal

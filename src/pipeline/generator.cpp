@@ -31,19 +31,14 @@ size_t incomplete_bytes(std::string_view text) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);
     if ((byte & 0xC0) == 0x80)
       continue;
-    const size_t length = byte >= 0xF0 ? 4
-        : byte >= 0xE0                 ? 3
-        : byte >= 0xC0                 ? 2
-                                       : 1;
+    const size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
     return length > back ? back : 0;
   }
   return 0;
 }
 
 /// </s>, then the prompt's lines with </s> between them.
-std::vector<int32_t> prompt_ids(
-    const LanguageText& text,
-    std::string_view prompt) {
+std::vector<int32_t> prompt_ids(const LanguageText& text, std::string_view prompt) {
   std::vector<int32_t> ids = {kEndId};
   for (;;) {
     const size_t end = prompt.find('\n');
@@ -58,17 +53,11 @@ std::vector<int32_t> prompt_ids(
   }
 }
 
-void check_length(
-    const LanguageSystem& model,
-    int64_t prompt,
-    const GenerationOptions& options) {
+void check_length(const LanguageSystem& model, int64_t prompt, const GenerationOptions& options) {
   const int64_t most = model.backend->max_tokens();
   const int64_t length = options.length;
   if (length < 1)
-    fail_usage(
-        options.names("length"),
-        " must be at least 1 token, but got ",
-        length);
+    fail_usage(options.names("length"), " must be at least 1 token, but got ", length);
   if (length - 1 > most - prompt)  // their sum may be no integer
     fail_usage(
         "the model's learned positions reach ",
@@ -116,8 +105,7 @@ std::string TextStream::complete_text() const {
 
 std::string TextStream::finish() {
   const std::string text = text_->decode(ids_);
-  std::string rest =
-      text.size() > shown_.size() ? text.substr(shown_.size()) : "";
+  std::string rest = text.size() > shown_.size() ? text.substr(shown_.size()) : "";
   ids_.clear();
   shown_.clear();
   return replace_invalid_utf8(rest);
@@ -140,15 +128,11 @@ GenerationReport generate_alone(
   if (options.show_prompt) {
     std::for_each(ids.begin() + 1, ids.end(), show);
   } else {
-    std::for_each(ids.begin() + 1, ids.end(), [&](int32_t id) {
-      text.add(id);
-    });
+    std::for_each(ids.begin() + 1, ids.end(), [&](int32_t id) { text.add(id); });
     text.pass_over();
   }
   GenerationReport report;
-  const auto stops = [&] {
-    return report.stopped = wants_to_stop(options.stop);
-  };
+  const auto stops = [&] { return report.stopped = wants_to_stop(options.stop); };
   report.prompt_tokens = std::ssize(ids) - 1;
   report.unknown_prompt_tokens = std::ranges::count(ids, kUnknownId);
   if (stops())
@@ -170,9 +154,7 @@ GenerationReport generate_alone(
     const SampledToken drawn = sampler.draw(
         *next,
         model.text.text->vocabulary().padding(),
-        uniform_number(
-            static_cast<uint64_t>(options.seed),
-            static_cast<uint64_t>(report.tokens)));
+        uniform_number(static_cast<uint64_t>(options.seed), static_cast<uint64_t>(report.tokens)));
     ++report.tokens;
     report.log2_probability += drawn.log_probability / std::numbers::ln2;
     const bool line_over = one_line && drawn.token == kEndId;
@@ -196,9 +178,7 @@ GenerationReport generate_text(
     const GenerationOptions& options,
     const std::function<void(const std::string&)>& write) {
   GenerationReport report;
-  work_with_help(options.workers, [&] {
-    report = generate_alone(model, prompt, options, write);
-  });
+  work_with_help(options.workers, [&] { report = generate_alone(model, prompt, options, write); });
   return report;
 }
 

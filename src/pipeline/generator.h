@@ -17,8 +17,7 @@ namespace seqconv::internal {
 /// whole lines, as where a sign belongs depends on the line.
 class TextStream {
  public:
-  explicit TextStream(std::shared_ptr<const TextPipeline> text)
-      : text_(std::move(text)) {}
+  explicit TextStream(std::shared_ptr<const TextPipeline> text) : text_(std::move(text)) {}
 
   /// The text that `id` adds: nothing while a character is incomplete, a line
   /// break for </s>. Always UTF-8: bytes that make no character, which a model

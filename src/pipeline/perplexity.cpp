@@ -16,16 +16,14 @@ namespace {
 /// Batches that are sorted by length together.
 constexpr int64_t kBuffered = 8;
 
-PerplexityOptions settle(
-    const LanguageSystem& model,
-    PerplexityOptions options) {
+PerplexityOptions settle(const LanguageSystem& model, PerplexityOptions options) {
   const OptionNames& names = options.names;
   const bool lines = model.stream.samples == SampleKind::kLines;
   if (lines && (options.context_window > 0 || options.block > 0))
     fail_usage(
         names(options.block > 0 ? "block" : "context_window"),
-        " is for models of blocks, but this one was trained on single lines "
-        "(data.samples = \"lines\")");
+        " is for models of blocks, but this one was trained on single lines (data.samples = "
+        "\"lines\")");
   if (options.block == 0)
     options.block = model.stream.block_tokens;
   if (!lines && options.context_window >= options.block)
@@ -43,18 +41,12 @@ PerplexityOptions settle(
         " learned positions, but got ",
         options.block);
   if (options.batch_tokens < 1)
-    fail_usage(
-        names("batch_tokens"),
-        " must be >= 1, but got ",
-        options.batch_tokens);
+    fail_usage(names("batch_tokens"), " must be >= 1, but got ", options.batch_tokens);
   return options;
 }
 
 /// Adds what a line and its end amount to.
-void count(
-    const std::string& line,
-    const std::vector<int32_t>& ids,
-    TextCost& cost) {
+void count(const std::string& line, const std::vector<int32_t>& ids, TextCost& cost) {
   cost.tokens += std::ssize(ids) + 1;
   cost.words += std::ssize(split_words(line)) + 1;
   cost.characters += std::ssize(split_characters(line)) + 1;
@@ -68,23 +60,17 @@ double TextCost::perplexity(double bits, int64_t count) {
   return std::exp2(bits / static_cast<double>(std::max<int64_t>(count, 1)));
 }
 
-PerplexityMeter::PerplexityMeter(
-    const LanguageSystem& model,
-    const PerplexityOptions& options)
+PerplexityMeter::PerplexityMeter(const LanguageSystem& model, const PerplexityOptions& options)
     : model_(model), options_(settle(model, options)), sequence_{kEndId} {}
 
-void PerplexityMeter::add_line(
-    std::string_view line,
-    const std::string& where) {
+void PerplexityMeter::add_line(std::string_view line, const std::string& where) {
   const std::string clean = clean_line(line);
   const std::vector<int32_t> ids = model_.text.text->encode(clean);
   check_known(model_.text, clean, ids, where);
   add(clean, ids, ids.empty() || is_blank(clean), where);
 }
 
-void PerplexityMeter::add_ids(
-    const std::vector<int32_t>& ids,
-    const std::string& where) {
+void PerplexityMeter::add_ids(const std::vector<int32_t>& ids, const std::string& where) {
   check_known(model_.text, "", ids, where);
   add(model_.text.text->decode(ids), ids, ids.empty(), where);
 }
@@ -127,10 +113,7 @@ void PerplexityMeter::add(
 /// reads.
 void PerplexityMeter::cut(int64_t end) {
   const int64_t first = std::max<int64_t>(next_ - options_.context_window, 1);
-  rows_.push_back(
-      {{sequence_.begin() + first - 1, sequence_.begin() + end},
-       end - next_,
-       where_});
+  rows_.push_back({{sequence_.begin() + first - 1, sequence_.begin() + end}, end - next_, where_});
   row_tokens_ += end - first;
   const int64_t kept = std::max<int64_t>(end - 1 - options_.context_window, 0);
   sequence_.erase(sequence_.begin(), sequence_.begin() + kept);
@@ -150,19 +133,17 @@ void PerplexityMeter::score_rows() {
   std::vector<int64_t> lengths;
   for (const Row& row : rows_)
     lengths.push_back(std::ssize(row.ids) - 1);
-  const auto groups =
-      group_by_tokens(lengths, options_.batch_tokens, options_.workers);
+  const auto groups = group_by_tokens(lengths, options_.batch_tokens, options_.workers);
   std::vector<double> scores(rows_.size());
-  share_work(groups.size(), options_.workers, [&](size_t number) {
-    score_group(groups[number], scores);
-  });
+  share_work(
+      groups.size(), options_.workers, [&](size_t number) { score_group(groups[number], scores); });
   // In the text's order: the sum does not depend on the batches.
   for (size_t i = 0; i < rows_.size(); ++i) {
     SEQCONV_CHECK(
         std::isfinite(scores[i]),
         rows_[i].where,
-        ": the model gives the text here no finite probability: its weights "
-        "are too large, or damaged");
+        ": the model gives the text here no finite probability: its weights are too large, or "
+        "damaged");
     cost_.bits -= scores[i] / std::numbers::ln2;
   }
   rows_.clear();
@@ -170,17 +151,14 @@ void PerplexityMeter::score_rows() {
 }
 
 void PerplexityMeter::score_group(
-    const std::vector<size_t>& group,
-    std::vector<double>& scores) const {
+    const std::vector<size_t>& group, std::vector<double>& scores) const {
   std::vector<std::span<const int32_t>> pieces;
   for (const size_t row : group)
     pieces.emplace_back(rows_[row].ids);
   const std::vector<std::vector<float>> found = model_.backend->score(pieces);
   for (size_t i = 0; i < group.size(); ++i)
-    scores[group[i]] = std::accumulate(
-        found[i].end() - rows_[group[i]].scored,
-        found[i].end(),
-        0.0);
+    scores[group[i]] =
+        std::accumulate(found[i].end() - rows_[group[i]].scored, found[i].end(), 0.0);
 }
 
 TextCost PerplexityMeter::finish() {
@@ -193,8 +171,8 @@ TextCost PerplexityMeter::finish() {
       " lines ",
       cost_.blank,
       " are blank");
-  const int64_t symbols = cost_.tokens - cost_.lines +
-      (model_.stream.samples == SampleKind::kBlocks ? 0 : cost_.blank);
+  const int64_t symbols =
+      cost_.tokens - cost_.lines + (model_.stream.samples == SampleKind::kBlocks ? 0 : cost_.blank);
   SEQCONV_CHECK(
       2 * cost_.unknown < symbols,
       "wrong text for this model's vocabulary: ",

@@ -42,9 +42,7 @@ class PerplexityMeter {
  public:
   /// UsageError for a context window that leaves no new token in a block, one
   /// for a model of single lines, and a block beyond learned positions.
-  PerplexityMeter(
-      const LanguageSystem& model,
-      const PerplexityOptions& options);
+  PerplexityMeter(const LanguageSystem& model, const PerplexityOptions& options);
 
   /// Error (behind `where`, "file:line") for a symbol outside the vocabulary
   /// when the model has never seen <unk>, and for a line beyond the learned
@@ -78,9 +76,7 @@ class PerplexityMeter {
   void end_sequence();
   void cut(int64_t end);
   void score_rows();
-  void score_group(
-      const std::vector<size_t>& group,
-      std::vector<double>& scores) const;
+  void score_group(const std::vector<size_t>& group, std::vector<double>& scores) const;
 
   const LanguageSystem& model_;
   PerplexityOptions options_;

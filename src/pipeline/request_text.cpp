@@ -4,14 +4,10 @@
 
 namespace seqconv::internal {
 
-std::vector<int32_t>
-encode_text(const TextPipeline& text, std::string_view line, const char* what) {
+std::vector<int32_t> encode_text(
+    const TextPipeline& text, std::string_view line, const char* what) {
   const size_t at = find_invalid_utf8(line);
-  SEQCONV_CHECK(
-      at == std::string_view::npos,
-      what,
-      " must be UTF-8, but is not at byte ",
-      at);
+  SEQCONV_CHECK(at == std::string_view::npos, what, " must be UTF-8, but is not at byte ", at);
   return text.encode(line);
 }
 

@@ -10,7 +10,6 @@ namespace seqconv::internal {
 
 /// The ids of a request's text, `what` ("a line"); Error for one that is not
 /// UTF-8.
-std::vector<int32_t>
-encode_text(const TextPipeline& text, std::string_view line, const char* what);
+std::vector<int32_t> encode_text(const TextPipeline& text, std::string_view line, const char* what);
 
 }  // namespace seqconv::internal

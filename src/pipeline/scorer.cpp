@@ -20,9 +20,7 @@ struct Pair {
 using Pairs = std::vector<const Pair*>;
 
 /// Natural log-probabilities of a batch.
-std::vector<double> score_batch(
-    const TranslationBackend& model,
-    const Pairs& pairs) {
+std::vector<double> score_batch(const TranslationBackend& model, const Pairs& pairs) {
   std::vector<std::vector<int32_t>> sources, targets;
   for (const Pair* pair : pairs) {
     sources.push_back(pair->source);
@@ -33,9 +31,7 @@ std::vector<double> score_batch(
 
 /// Scores a batch, its pairs one by one if there is not memory enough for all.
 /// std::bad_alloc where one alone is too long.
-std::vector<double> score_within_memory(
-    const TranslationBackend& model,
-    const Pairs& pairs) {
+std::vector<double> score_within_memory(const TranslationBackend& model, const Pairs& pairs) {
   try {
     return score_batch(model, pairs);
   } catch (const std::bad_alloc&) {
@@ -50,10 +46,7 @@ std::vector<double> score_within_memory(
 
 /// One batch, its pairs one by one if there is not memory enough for all: one
 /// that is too long fails alone.
-void score_group(
-    const TranslationBackend& model,
-    const Pairs& pairs,
-    const StopQuestion& stop) {
+void score_group(const TranslationBackend& model, const Pairs& pairs, const StopQuestion& stop) {
   try {
     const StopScope scope(stop);
     StopScope::check();
@@ -63,8 +56,8 @@ void score_group(
       if (!std::isfinite(found[i]))
         pairs[i]->result->fail(
             RequestStatus::kFailed,
-            "the model gives the pair no finite probability: its weights are "
-            "too large, or damaged");
+            "the model gives the pair no finite probability: its weights are too large, or "
+            "damaged");
     }
     return;
   } catch (const Stopped& stopped) {
@@ -87,19 +80,13 @@ struct SideToScore {
   int64_t cut = 0;
 };
 
-std::vector<int32_t>
-ids_of(const SideToScore& side, const std::string& line, ScoreResult& result) {
+std::vector<int32_t> ids_of(const SideToScore& side, const std::string& line, ScoreResult& result) {
   const char* const what = side.what;
   std::vector<int32_t> ids = encode_text(side.text, line, what);
   const auto length = std::ssize(ids) + 1;
   if (cut_tokens(ids, side.cut))
     result.notes.push_back(concat(
-        what,
-        " of ",
-        length,
-        " tokens is cut to the model's ",
-        side.cut,
-        " (max_source_tokens)"));
+        what, " of ", length, " tokens is cut to the model's ", side.cut, " (max_source_tokens)"));
   SEQCONV_CHECK(
       side.positions == 0 || std::ssize(ids) < side.positions,
       what,
@@ -108,23 +95,18 @@ ids_of(const SideToScore& side, const std::string& line, ScoreResult& result) {
       " tokens, </s> counted, more than the model's ",
       side.positions,
       " learned positions");
-  if (std::string note = unknown_note(SymbolCount::of(ids), what);
-      !note.empty())
+  if (std::string note = unknown_note(SymbolCount::of(ids), what); !note.empty())
     result.notes.push_back(std::move(note));
   return ids;
 }
 
 /// Batches of pairs of like length.
-std::vector<Pairs> batches_of(
-    const std::vector<Pair>& pairs,
-    const ScorerOptions& options) {
+std::vector<Pairs> batches_of(const std::vector<Pair>& pairs, const ScorerOptions& options) {
   std::vector<int64_t> lengths;
   for (const Pair& pair : pairs)
-    lengths.push_back(
-        std::max(std::ssize(pair.source), std::ssize(pair.target)) + 1);
+    lengths.push_back(std::max(std::ssize(pair.source), std::ssize(pair.target)) + 1);
   std::vector<Pairs> batches;
-  for (const auto& items :
-       group_by_tokens(lengths, options.batch_tokens, options.workers)) {
+  for (const auto& items : group_by_tokens(lengths, options.batch_tokens, options.workers)) {
     batches.emplace_back();
     for (const size_t item : items)
       batches.back().push_back(&pairs[item]);
@@ -152,8 +134,7 @@ std::vector<double> score_pairs(
     pairs.push_back({sources[i], targets[i], &results[i]});
   const auto batches = batches_of(pairs, {batch_tokens, workers});
   share_work(batches.size(), workers, [&](size_t number) {
-    const std::vector<double> found =
-        score_within_memory(model, batches[number]);
+    const std::vector<double> found = score_within_memory(model, batches[number]);
     for (size_t i = 0; i < found.size(); ++i)
       batches[number][i]->result->log_probability = found[i];
   });
@@ -170,11 +151,7 @@ std::vector<ScoreResult> score_requests(
     const StopQuestion& stop) {
   const PositionLimits limits = system.backend->limits();
   const TranslationText& text = system.text;
-  const SideToScore source{
-      *text.source,
-      "the source",
-      limits.source,
-      text.max_source_tokens};
+  const SideToScore source{*text.source, "the source", limits.source, text.max_source_tokens};
   const SideToScore target{*text.target, "the target", limits.target};
   std::vector<ScoreResult> results(requests.size());
   std::vector<Pair> pairs;
@@ -184,9 +161,7 @@ std::vector<ScoreResult> score_requests(
         throw Stopped();
       ScoreResult& own = results[i];
       pairs.push_back(
-          {ids_of(source, requests[i].source, own),
-           ids_of(target, requests[i].target, own),
-           &own});
+          {ids_of(source, requests[i].source, own), ids_of(target, requests[i].target, own), &own});
     });
   const std::vector<Pairs> batches = batches_of(pairs, options);
   share_work(batches.size(), options.workers, [&](size_t number) {

@@ -19,8 +19,7 @@ constexpr int64_t kReportedPairs = 10'000;
 using Rows = std::vector<std::vector<WordProbability>>;
 
 CorpusSide side_to_read(
-    const std::vector<std::string>& files,
-    const std::shared_ptr<const TextPipeline>& text) {
+    const std::vector<std::string>& files, const std::shared_ptr<const TextPipeline>& text) {
   return {
       .files = {files.begin(), files.end()},
       .encode = [text](std::string_view line) { return text->encode(line); },
@@ -33,9 +32,7 @@ IbmModel1 read_all(
     const std::vector<std::string>& source_files,
     const std::vector<std::string>& target_files,
     ShortlistReport& report) {
-  IbmModel1 model(
-      text.source->vocabulary().size(),
-      text.target->vocabulary().size());
+  IbmModel1 model(text.source->vocabulary().size(), text.target->vocabulary().size());
   read_pairs(
       side_to_read(source_files, text.source),
       side_to_read(target_files, text.target),
@@ -61,8 +58,7 @@ IbmModel1 read_all(
 }
 
 /// The `most` words that come most often on the target side, ascending.
-std::vector<int32_t>
-most_frequent(const IbmModel1& model, int64_t words, int64_t most) {
+std::vector<int32_t> most_frequent(const IbmModel1& model, int64_t words, int64_t most) {
   std::vector<int64_t> counts(static_cast<size_t>(words));
   for (int64_t pair = 0; pair < model.pairs(); ++pair)
     for (const int32_t word : model.target(pair))
@@ -80,16 +76,11 @@ most_frequent(const IbmModel1& model, int64_t words, int64_t most) {
 }
 
 /// The `most` most probable words of a row, ascending.
-std::vector<int32_t> most_probable(
-    std::vector<WordProbability> row,
-    int64_t most) {
+std::vector<int32_t> most_probable(std::vector<WordProbability> row, int64_t most) {
   std::erase_if(row, [](const WordProbability& entry) {
     return entry.word < kSpecialIds || entry.probability < kLeastListed;
   });
-  std::ranges::stable_sort(
-      row,
-      std::ranges::greater(),
-      &WordProbability::probability);
+  std::ranges::stable_sort(row, std::ranges::greater(), &WordProbability::probability);
   row.resize(std::min(row.size(), static_cast<size_t>(most)));
   std::vector<int32_t> words;
   for (const WordProbability& entry : row)
@@ -99,8 +90,7 @@ std::vector<int32_t> most_probable(
 }
 
 /// The target word that is spelled like a source word; kUnknownId: none.
-int32_t
-same_word(const Vocabulary& source, const Vocabulary& target, int32_t word) {
+int32_t same_word(const Vocabulary& source, const Vocabulary& target, int32_t word) {
   if (word < kSpecialIds || std::ranges::binary_search(source.padding(), word))
     return kUnknownId;
   return target.text_id(source.symbol(word));
@@ -132,17 +122,14 @@ Shortlist Shortlist::learn(
   options.validate("");
   const IbmModel1 model = read_all(text, source_files, target_files, report);
   Shortlist learned(text);
-  learned.common_ =
-      most_frequent(model, learned.target_.symbols, options.common);
+  learned.common_ = most_frequent(model, learned.target_.symbols, options.common);
   for (const int32_t word : text.target->vocabulary().padding())
     insert_word(learned.common_, word);
   Rows rows = model.learn(options.iterations);
   for (int32_t word = 0; word < learned.source_.symbols; ++word) {
-    std::vector<int32_t> own = most_probable(
-        std::move(rows[static_cast<size_t>(word)]),
-        options.per_word);
-    const int32_t same =
-        same_word(text.source->vocabulary(), text.target->vocabulary(), word);
+    std::vector<int32_t> own =
+        most_probable(std::move(rows[static_cast<size_t>(word)]), options.per_word);
+    const int32_t same = same_word(text.source->vocabulary(), text.target->vocabulary(), word);
     if (same != kUnknownId)
       insert_word(own, same);
     learned.listed_.insert(learned.listed_.end(), own.begin(), own.end());
@@ -152,8 +139,7 @@ Shortlist Shortlist::learn(
   return learned;
 }
 
-void Shortlist::describe(const IbmModel1& model, ShortlistReport& report)
-    const {
+void Shortlist::describe(const IbmModel1& model, ShortlistReport& report) const {
   const int64_t pairs = std::min(model.pairs(), kReportedPairs);
   int64_t listed = 0, covered = 0, all = 0;
   for (int64_t pair = 0; pair < pairs; ++pair) {
@@ -171,13 +157,11 @@ std::span<const int32_t> Shortlist::listed(int32_t source) const {
   const auto word = static_cast<size_t>(source);
   const int64_t begin = word == 0 ? 0 : ends_[word - 1];
   return std::span(listed_).subspan(
-      static_cast<size_t>(begin),
-      static_cast<size_t>(ends_[word] - begin));
+      static_cast<size_t>(begin), static_cast<size_t>(ends_[word] - begin));
 }
 
 std::vector<int32_t> Shortlist::words(
-    std::span<const int32_t> source,
-    std::span<const int32_t> others) const {
+    std::span<const int32_t> source, std::span<const int32_t> others) const {
   std::vector<int32_t> found = {kBeginId, kPadId, kEndId, kUnknownId};
   const auto add = [&](std::span<const int32_t> more) {
     found.insert(found.end(), more.begin(), more.end());

@@ -23,16 +23,11 @@ struct ShortlistOptions {
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("per_word",
-      per_word,
-      "Most target words listed for a source word, 1 to 10,000");
+    v("per_word", per_word, "Most target words listed for a source word, 1 to 10,000");
     v("common",
       common,
-      "The most frequent target words, listed for every sentence; 0 to "
-      "1,000,000");
-    v("iterations",
-      iterations,
-      "Iterations of word alignment (IBM model 1), 1 to 100");
+      R"(The most frequent target words, listed for every sentence; 0 to 1,000,000)");
+    v("iterations", iterations, "Iterations of word alignment (IBM model 1), 1 to 100");
   }
 
   /// UsageError when a value makes no sense; messages have these names.
@@ -71,9 +66,7 @@ class Shortlist {
 
   /// Reads what write() wrote. Errors name the file: one that is none, of a
   /// later version or damaged, and one of other vocabularies than the text's.
-  static Shortlist load(
-      const std::filesystem::path& file,
-      const TranslationText& text);
+  static Shortlist load(const std::filesystem::path& file, const TranslationText& text);
 
   /// Writes it as safetensors: docs/model_folder.md. Atomic.
   void write(const std::filesystem::path& file) const;
@@ -81,8 +74,7 @@ class Shortlist {
   /// The words for a sentence, by its ids without </s>, and `others`, where it
   /// must be able to begin with them: ascending, each once.
   std::vector<int32_t> words(
-      std::span<const int32_t> source,
-      std::span<const int32_t> others = {}) const;
+      std::span<const int32_t> source, std::span<const int32_t> others = {}) const;
 
  private:
   /// One side's vocabulary.

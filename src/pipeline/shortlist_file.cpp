@@ -43,11 +43,7 @@ class ShortlistReader {
  public:
   explicit ShortlistReader(const fs::path& file) : reader_(file) {
     const std::string& format = text("format");
-    require(
-        format.starts_with(kFormat),
-        "its format is '",
-        shorten(format),
-        "'");
+    require(format.starts_with(kFormat), "its format is '", shorten(format), "'");
     SEQCONV_CHECK(
         format.substr(kFormat.size()) == kVersion,
         where(),
@@ -59,8 +55,8 @@ class ShortlistReader {
     SEQCONV_CHECK(
         text(kSum) == sum_of(reader_.tensors(), reader_.metadata()),
         where(),
-        ": the shortlist is damaged, its checksum does not fit: learn it again "
-        "with seqconv shortlist");
+        ": the shortlist is damaged, its checksum does not fit: learn it again with seqconv "
+        "shortlist");
   }
 
   std::string where() const { return reader_.path().string(); }
@@ -98,10 +94,7 @@ class ShortlistReader {
 };
 
 /// Error unless words ascend and are text of the target vocabulary.
-void check_words(
-    const ShortlistReader& reader,
-    std::span<const int32_t> words,
-    int64_t symbols) {
+void check_words(const ShortlistReader& reader, std::span<const int32_t> words, int64_t symbols) {
   int64_t least = kSpecialIds;
   for (const int32_t word : words) {
     reader.require(
@@ -119,8 +112,7 @@ void check_words(
 
 }  // namespace
 
-Shortlist::Side::Side(const Vocabulary& vocabulary)
-    : symbols(vocabulary.size()) {
+Shortlist::Side::Side(const Vocabulary& vocabulary) : symbols(vocabulary.size()) {
   uint64_t words = 0;
   for (const std::string& symbol : vocabulary.symbols())
     words = checksum(std::as_bytes(std::span(symbol)), words);
@@ -148,8 +140,7 @@ Shortlist Shortlist::load(const fs::path& file, const TranslationText& text) {
   const ShortlistReader reader(file);
   Shortlist read(text);
   for (const auto& [key, name, side] :
-       {std::tuple{kSource, "source", &read.source_},
-        {kTarget, "target", &read.target_}})
+       {std::tuple{kSource, "source", &read.source_}, {kTarget, "target", &read.target_}})
     SEQCONV_CHECK(
         reader.text(key) == side->description(),
         file.string(),
@@ -164,8 +155,8 @@ Shortlist Shortlist::load(const fs::path& file, const TranslationText& text) {
   read.ends_ = reader.numbers<int64_t>(kEnds, ElementType::kI64);
   reader.require(
       std::ssize(read.ends_) == read.source_.symbols &&
-          read.ends_.back() == std::ssize(read.listed_) &&
-          read.ends_.front() >= 0 && std::ranges::is_sorted(read.ends_),
+          read.ends_.back() == std::ssize(read.listed_) && read.ends_.front() >= 0 &&
+          std::ranges::is_sorted(read.ends_),
       "its lists do not end where they should");
   check_words(reader, read.common_, read.target_.symbols);
   for (int32_t word = 0; word < read.source_.symbols; ++word)

@@ -11,9 +11,7 @@ namespace seqconv::internal {
 class StoppableDecoder : public WrappedDecoder {
  public:
   /// stop outlives it.
-  StoppableDecoder(
-      std::unique_ptr<StepDecoder> decoder,
-      const StopQuestion& stop)
+  StoppableDecoder(std::unique_ptr<StepDecoder> decoder, const StopQuestion& stop)
       : WrappedDecoder(std::move(decoder)), stop_(stop) {}
 
   const std::vector<std::vector<Candidate>>& advance(

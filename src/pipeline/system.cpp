@@ -7,9 +7,7 @@ namespace seqconv::internal {
 namespace fs = std::filesystem;
 
 TranslationSystem open_translation(
-    const std::vector<RootedPath>& paths,
-    const BackendOpener& opener,
-    const fs::path& shortlist) {
+    const std::vector<RootedPath>& paths, const BackendOpener& opener, const fs::path& shortlist) {
   SEQCONV_CHECK(!paths.empty(), "translating needs at least one model");
   TranslationSystem system;
   std::vector<ModelToRun> models;
@@ -23,31 +21,22 @@ TranslationSystem open_translation(
       static_cast<TranslationDescription&>(system) = std::move(model);
       continue;
     }
-    if (const std::string found = difference(system.text, model.text);
-        !found.empty())
-      fail_other_text(
-          system.folder,
-          model.folder,
-          "models of an ensemble",
-          found);
+    if (const std::string found = difference(system.text, model.text); !found.empty())
+      fail_other_text(system.folder, model.folder, "models of an ensemble", found);
   }
   if (!shortlist.empty())
-    system.shortlist = std::make_shared<const Shortlist>(
-        Shortlist::load(shortlist, system.text));
+    system.shortlist = std::make_shared<const Shortlist>(Shortlist::load(shortlist, system.text));
   system.backend = opener.translation(models);
   descriptions.check();
   return system;
 }
 
-LanguageSystem open_language_model(
-    const RootedPath& path,
-    const BackendOpener& opener) {
+LanguageSystem open_language_model(const RootedPath& path, const BackendOpener& opener) {
   const ModelFiles files = find_model(path);
   DescriptionsInUse descriptions;
   descriptions.add(files);
   LanguageSystem system{read_language_description(files.folder)};
-  system.backend =
-      opener.language({system.options, system.vocabulary(), files.parameters});
+  system.backend = opener.language({system.options, system.vocabulary(), files.parameters});
   descriptions.check();
   return system;
 }

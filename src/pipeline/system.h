@@ -42,8 +42,7 @@ class BackendOpener {
   virtual std::string_view name() const = 0;
   virtual std::shared_ptr<const TranslationBackend> translation(
       const std::vector<ModelToRun>& models) const = 0;
-  virtual std::shared_ptr<const LanguageBackend> language(
-      const ModelToRun& model) const = 0;
+  virtual std::shared_ptr<const LanguageBackend> language(const ModelToRun& model) const = 0;
 };
 
 /// Opens a model, or several for an ensemble. A path is a model folder (then
@@ -57,8 +56,6 @@ TranslationSystem open_translation(
     const std::vector<RootedPath>& paths,
     const BackendOpener& opener,
     const std::filesystem::path& shortlist = {});
-LanguageSystem open_language_model(
-    const RootedPath& path,
-    const BackendOpener& opener);
+LanguageSystem open_language_model(const RootedPath& path, const BackendOpener& opener);
 
 }  // namespace seqconv::internal

@@ -8,12 +8,8 @@ namespace {
 
 /// The limit that cuts all items into as many groups as workers have to do, or
 /// a multiple of that: one group more would leave the others waiting for it.
-int64_t limit_of_shares(
-    const std::vector<int64_t>& lengths,
-    int64_t max_tokens,
-    int64_t workers) {
-  const int64_t total =
-      std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+int64_t limit_of_shares(const std::vector<int64_t>& lengths, int64_t max_tokens, int64_t workers) {
+  const int64_t total = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
   if (workers <= 1 || total <= 1 || max_tokens <= 1)
     return max_tokens;
   const auto parts = [&](int64_t part) { return (total - 1) / part + 1; };
@@ -24,21 +20,16 @@ int64_t limit_of_shares(
 }  // namespace
 
 std::vector<std::vector<size_t>> group_by_tokens(
-    const std::vector<int64_t>& lengths,
-    int64_t max_tokens,
-    int64_t workers) {
+    const std::vector<int64_t>& lengths, int64_t max_tokens, int64_t workers) {
   const int64_t limit = limit_of_shares(lengths, max_tokens, workers);
   std::vector<size_t> order(lengths.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return lengths[a] > lengths[b];
-  });
+  std::stable_sort(
+      order.begin(), order.end(), [&](size_t a, size_t b) { return lengths[a] > lengths[b]; });
   std::vector<std::vector<size_t>> groups;
   for (size_t item : order) {
     const bool fits = !groups.empty() &&
-        static_cast<int64_t>(groups.back().size() + 1) *
-                lengths[groups.back().front()] <=
-            limit;
+        static_cast<int64_t>(groups.back().size() + 1) * lengths[groups.back().front()] <= limit;
     if (!fits)
       groups.emplace_back();
     groups.back().push_back(item);

@@ -11,8 +11,6 @@ namespace seqconv::internal {
 /// is alone). With several workers the limit is lowered so that each has about
 /// as much to do. Returns positions into `lengths`.
 std::vector<std::vector<size_t>> group_by_tokens(
-    const std::vector<int64_t>& lengths,
-    int64_t max_tokens,
-    int64_t workers);
+    const std::vector<int64_t>& lengths, int64_t max_tokens, int64_t workers);
 
 }  // namespace seqconv::internal

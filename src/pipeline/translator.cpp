@@ -48,13 +48,11 @@ void check_ids(const std::vector<int32_t>& ids, const Vocabulary& vocabulary) {
 
 /// Those of a sentence that have a probability; NoProbability where none has.
 std::vector<Hypothesis> possible(std::vector<Hypothesis> found) {
-  std::erase_if(found, [](const Hypothesis& hypothesis) {
-    return !std::isfinite(hypothesis.score);
-  });
+  std::erase_if(
+      found, [](const Hypothesis& hypothesis) { return !std::isfinite(hypothesis.score); });
   if (found.empty())
-    throw NoProbability(
-        "no translation is left that the model holds possible and "
-        "min_length, no_repeat_ngram and ban_unknown allow");
+    throw NoProbability("no translation is left that the model holds possible and min_length, "
+                        "no_repeat_ngram and ban_unknown allow");
   return found;
 }
 
@@ -72,9 +70,7 @@ int64_t or_no_limit(int64_t positions) {
   return positions > 0 ? positions : kNoLimit;
 }
 
-Translation to_translation(
-    const Hypothesis& hypothesis,
-    const TextPipeline& target) {
+Translation to_translation(const Hypothesis& hypothesis, const TextPipeline& target) {
   return {
       .text = target.decode(hypothesis.tokens),
       .tokens = target.symbols(hypothesis.tokens),
@@ -85,30 +81,24 @@ Translation to_translation(
 
 }  // namespace
 
-Translator::Translator(
-    TranslationSystem system,
-    const TranslatorOptions& options)
+Translator::Translator(TranslationSystem system, const TranslatorOptions& options)
     : system_(std::move(system)), options_(options) {
   validate(options_.search, options_.sampling, "search");
   if (system_.shortlist != nullptr && !system_.backend->limits_words())
-    fail_usage(
-        "a shortlist must be for a model of one softmax in the runtime: no "
-        "other backend takes one, and no adaptive softmax");
+    fail_usage("a shortlist must be for a model of one softmax in the runtime: no other backend "
+               "takes one, and no adaptive softmax");
 }
 
 std::vector<int32_t> Translator::source_ids(
-    const TranslationRequest& request,
-    TranslationResult& result) const {
+    const TranslationRequest& request, TranslationResult& result) const {
   const TextPipeline& text = *system_.text.source;
-  std::vector<int32_t> ids =
-      request.ids ? *request.ids : encode_text(text, request.line, "a line");
+  std::vector<int32_t> ids = request.ids ? *request.ids : encode_text(text, request.line, "a line");
   check_ids(ids, text.vocabulary());
   const auto cut = [&](int64_t most, const char* whose, const char* what) {
     const auto length = std::ssize(ids) + 1;
     if (!cut_tokens(ids, most))
       return false;
-    result.notes.push_back(
-        concat("a line of ", length, " tokens is cut to ", whose, most, what));
+    result.notes.push_back(concat("a line of ", length, " tokens is cut to ", whose, most, what));
     return true;
   };
   constexpr const char* kModel = "the model's ";
@@ -128,13 +118,8 @@ SearchInput Translator::search_input(
     int64_t source_length,
     TranslationResult& result) const {
   SearchInput input{
-      source_length,
-      encode_text(
-          *system_.text.target,
-          request.target_prefix,
-          "a target prefix")};
-  if (std::string note =
-          unknown_note(SymbolCount::of(input.prefix), "the target prefix");
+      source_length, encode_text(*system_.text.target, request.target_prefix, "a target prefix")};
+  if (std::string note = unknown_note(SymbolCount::of(input.prefix), "the target prefix");
       !note.empty())
     result.notes.push_back(std::move(note));
   const int64_t steps = or_no_limit(system_.backend->limits().target);
@@ -160,9 +145,8 @@ SearchInput Translator::search_input(
         " tokens is cut to the ",
         most,
         " that ",
-        most == steps - 1
-            ? "the model's learned positions"
-            : concat(names("max_length_a"), " and ", names("max_length_b")),
+        most == steps - 1 ? "the model's learned positions"
+                          : concat(names("max_length_a"), " and ", names("max_length_b")),
         " allow"));
     input.prefix.resize(static_cast<size_t>(most));
   }
@@ -170,12 +154,10 @@ SearchInput Translator::search_input(
 }
 
 Translator::Sentence Translator::prepare(
-    const TranslationRequest& request,
-    TranslationResult& result) const {
+    const TranslationRequest& request, TranslationResult& result) const {
   Sentence sentence{
       .search = request.search ? &*request.search : &options_.search,
-      .sampling = request.search || request.sampling ? &request.sampling
-                                                     : &options_.sampling,
+      .sampling = request.search || request.sampling ? &request.sampling : &options_.sampling,
       .ban_unknown = request.ban_unknown.value_or(options_.ban_unknown),
       .seed = request.seed,
       .result = &result};
@@ -184,31 +166,22 @@ Translator::Sentence Translator::prepare(
   validate(*sentence.search, *sentence.sampling, "");
   sentence.source = source_ids(request, result);
   if (sentence.source.empty() && !request.target_prefix.empty())
-    result.notes.emplace_back(
-        "an empty line has no translation: its target prefix is not used");
+    result.notes.emplace_back("an empty line has no translation: its target prefix is not used");
   if (!sentence.source.empty())
-    sentence.input = search_input(
-        request,
-        *sentence.search,
-        std::ssize(sentence.source) + 1,
-        result);
+    sentence.input =
+        search_input(request, *sentence.search, std::ssize(sentence.source) + 1, result);
   return sentence;
 }
 
 /// Says where learned positions, not the options, may have cut a translation;
 /// "" where not.
-std::string Translator::cut_note(
-    const Sentence& sentence,
-    const Hypothesis& best) const {
+std::string Translator::cut_note(const Sentence& sentence, const Hypothesis& best) const {
   const int64_t most = system_.backend->limits().target;
   if (most == 0 || std::ssize(best.tokens) < most ||
-      maximum_length(*sentence.search, sentence.input.source_length, kNoLimit) <
-          most)
+      maximum_length(*sentence.search, sentence.input.source_length, kNoLimit) < most)
     return "";
   return concat(
-      "the translation may be cut: it reaches the end of the model's ",
-      most,
-      " positions");
+      "the translation may be cut: it reaches the end of the model's ", most, " positions");
 }
 
 /// The decoder of a batch. Prefixes must come, whatever is listed: their words
@@ -218,12 +191,10 @@ std::unique_ptr<StepDecoder> Translator::start(const Group& group) const {
   for (const Sentence* sentence : group) {
     sources.push_back(sentence->source);
     if (system_.shortlist != nullptr)
-      words.push_back(
-          system_.shortlist->words(sentence->source, sentence->input.prefix));
+      words.push_back(system_.shortlist->words(sentence->source, sentence->input.prefix));
   }
-  return system_.shortlist == nullptr
-      ? system_.backend->start(sources)
-      : system_.backend->start_within(sources, words);
+  return system_.shortlist == nullptr ? system_.backend->start(sources)
+                                      : system_.backend->start_within(sources, words);
 }
 
 /// Tokens that never come, ascending.
@@ -237,9 +208,7 @@ std::vector<int32_t> Translator::excluded(const Sentence& sentence) const {
 
 /// Those of a batch: searched for, or drawn.
 void Translator::find(
-    const Group& group,
-    StepDecoder& decoder,
-    const FoundHypotheses& found) const {
+    const Group& group, StepDecoder& decoder, const FoundHypotheses& found) const {
   const SearchOptions& options = *group.front()->search;
   const std::vector<int32_t> excluded = this->excluded(*group.front());
   if (const auto& sampling = *group.front()->sampling) {
@@ -255,9 +224,7 @@ void Translator::find(
 }
 
 /// The result of a sentence: all of it, or nothing where something is thrown.
-void Translator::give(
-    const Sentence& sentence,
-    const std::vector<Hypothesis>& all) const {
+void Translator::give(const Sentence& sentence, const std::vector<Hypothesis>& all) const {
   const std::vector<Hypothesis> found = possible(all);
   std::vector<Translation> translations;
   for (const Hypothesis& hypothesis : found)
@@ -271,28 +238,21 @@ void Translator::give(
 /// One batch; NoProbability when one of it has none, Stopped when the caller
 /// wants no more. Sentences that ended before that have their results.
 void Translator::translate_batch(
-    const Group& group,
-    const StopQuestion& stop,
-    const Done& done) const {
+    const Group& group, const StopQuestion& stop, const Done& done) const {
   const StopScope scope(stop);
   StopScope::check();
   StoppableDecoder decoder(start(group), stop);
-  find(
-      group,
-      decoder,
-      [&](size_t sentence, const std::vector<Hypothesis>& found) {
-        give(*group[sentence], found);
-        done(*group[sentence]);
-      });
+  find(group, decoder, [&](size_t sentence, const std::vector<Hypothesis>& found) {
+    give(*group[sentence], found);
+    done(*group[sentence]);
+  });
 }
 
 /// One batch. Where a sentence has no probability, or there is not memory
 /// enough for all, those without a result go one by one: it alone fails,
 /// whatever is beside it.
 void Translator::translate_group(
-    const Group& group,
-    const StopQuestion& stop,
-    const Done& done) const {
+    const Group& group, const StopQuestion& stop, const Done& done) const {
   RequestOutcome outcome;
   std::exception_ptr thrown;  // by the caller's function: it is none of ours
   const auto tell = [&](const Sentence& sentence) {
@@ -327,8 +287,7 @@ void Translator::translate_group(
 }
 
 /// Sentences in batches of those with the same options.
-std::vector<Translator::Group> Translator::batches(
-    const std::vector<Sentence>& sentences) const {
+std::vector<Translator::Group> Translator::batches(const std::vector<Sentence>& sentences) const {
   std::vector<Group> alike;
   for (const Sentence& sentence : sentences) {
     auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& of) {
@@ -345,8 +304,7 @@ std::vector<Translator::Group> Translator::batches(
     std::vector<int64_t> lengths;
     for (const Sentence* sentence : group)
       lengths.push_back(sentence->input.source_length);
-    for (const auto& items :
-         group_by_tokens(lengths, options_.batch_tokens, options_.workers)) {
+    for (const auto& items : group_by_tokens(lengths, options_.batch_tokens, options_.workers)) {
       batches.emplace_back();
       for (const size_t item : items)
         batches.back().push_back(group[item]);
@@ -373,9 +331,7 @@ class Translator::Work {
   size_t batches() const { return batches_.size(); }
   void translate(size_t batch) {
     translator_.translate_group(
-        batches_[batch],
-        hooks_.stop,
-        [this](const Sentence& sentence) { tell(sentence.request); });
+        batches_[batch], hooks_.stop, [this](const Sentence& sentence) { tell(sentence.request); });
   }
   std::vector<TranslationResult>& results() { return results_; }
 
@@ -426,9 +382,7 @@ class Translator::ListedWork : public SharedJob {
       const Translator& translator,
       std::vector<TranslationRequest> requests,
       TranslationLists& lists)
-      : requests_(std::move(requests)),
-        work_(translator, requests_, kNoHooks),
-        lists_(lists) {}
+      : requests_(std::move(requests)), work_(translator, requests_, kNoHooks), lists_(lists) {}
 
   size_t items() const override { return work_.batches(); }
   void work(size_t item) override { work_.translate(item); }
@@ -441,12 +395,9 @@ class Translator::ListedWork : public SharedJob {
 };
 
 std::vector<TranslationResult> Translator::translate(
-    const std::vector<TranslationRequest>& requests,
-    const TranslationHooks& hooks) const {
+    const std::vector<TranslationRequest>& requests, const TranslationHooks& hooks) const {
   Work work(*this, requests, hooks);
-  share_work(work.batches(), options_.workers, [&](size_t batch) {
-    work.translate(batch);
-  });
+  share_work(work.batches(), options_.workers, [&](size_t batch) { work.translate(batch); });
   return std::move(work.results());
 }
 

@@ -50,7 +50,7 @@ struct TranslationRequest {
   /// the beam counts for nothing.
   std::optional<SamplingOptions> sampling{};
   std::optional<bool> ban_unknown{};  ///< its own, where given
-  uint64_t seed = 1;  ///< with which they are drawn, whatever is beside it
+  uint64_t seed = 1;                  ///< with which they are drawn, whatever is beside it
   /// Why it makes no sense, where that is known already: it fails by this.
   std::string error{};
 };
@@ -62,9 +62,8 @@ struct TranslationResult : RequestOutcome {
   /// The n best, best first; one empty one for an empty line, none where the
   /// request failed.
   std::vector<Translation> translations;
-  SymbolCount symbols;  ///< of the line
-  bool source_cut =
-      false;  ///< to the model's max_source_tokens: the first note
+  SymbolCount symbols;      ///< of the line
+  bool source_cut = false;  ///< to the model's max_source_tokens: the first note
 };
 
 /// Holds what the caller of a translation has to say and wants to hear.
@@ -107,8 +106,7 @@ class Translator {
   /// one for which there is not memory enough among them. Safe to call from
   /// several threads at a time.
   std::vector<TranslationResult> translate(
-      const std::vector<TranslationRequest>& requests,
-      const TranslationHooks& hooks = {}) const;
+      const std::vector<TranslationRequest>& requests, const TranslationHooks& hooks = {}) const;
 
   /// The same for list after list. With several workers the next list is read
   /// while one is translated, and begun while the last batches of one are at
@@ -125,11 +123,9 @@ class Translator {
   using Group = std::vector<const Sentence*>;
   using Done = std::function<void(const Sentence&)>;
 
-  Sentence prepare(const TranslationRequest& request, TranslationResult& result)
-      const;
+  Sentence prepare(const TranslationRequest& request, TranslationResult& result) const;
   std::vector<int32_t> source_ids(
-      const TranslationRequest& request,
-      TranslationResult& result) const;
+      const TranslationRequest& request, TranslationResult& result) const;
   SearchInput search_input(
       const TranslationRequest& request,
       const SearchOptions& search,
@@ -137,21 +133,11 @@ class Translator {
       TranslationResult& result) const;
   std::string cut_note(const Sentence& sentence, const Hypothesis& best) const;
   std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
-  void translate_group(
-      const Group& group,
-      const StopQuestion& stop,
-      const Done& done) const;
+  void translate_group(const Group& group, const StopQuestion& stop, const Done& done) const;
   std::unique_ptr<StepDecoder> start(const Group& group) const;
-  void find(
-      const Group& group,
-      StepDecoder& decoder,
-      const FoundHypotheses& found) const;
-  void give(const Sentence& sentence, const std::vector<Hypothesis>& found)
-      const;
-  void translate_batch(
-      const Group& group,
-      const StopQuestion& stop,
-      const Done& done) const;
+  void find(const Group& group, StepDecoder& decoder, const FoundHypotheses& found) const;
+  void give(const Sentence& sentence, const std::vector<Hypothesis>& found) const;
+  void translate_batch(const Group& group, const StopQuestion& stop, const Done& done) const;
   /// Tokens that never come.
   std::vector<int32_t> excluded(const Sentence& sentence) const;
 

@@ -222,8 +222,7 @@ void WorkerPool::begin_nothing_from(size_t job) {
 
 class OneJob : public SharedJob {
  public:
-  OneJob(size_t items, const std::function<void(size_t)>& work)
-      : items_(items), work_(work) {}
+  OneJob(size_t items, const std::function<void(size_t)>& work) : items_(items), work_(work) {}
 
   size_t items() const override { return items_; }
   void work(size_t item) override { work_(item); }
@@ -251,10 +250,7 @@ void share_jobs(int64_t workers, const NextJob& next) {
   WorkerPool(workers, /*reads_ahead=*/true, next).work_together();
 }
 
-void share_work(
-    size_t count,
-    int64_t workers,
-    const std::function<void(size_t)>& work) {
+void share_work(size_t count, int64_t workers, const std::function<void(size_t)>& work) {
   if (count == 0)
     return;
   std::unique_ptr<SharedJob> job = std::make_unique<OneJob>(count, work);
@@ -266,9 +262,7 @@ void work_with_help(int64_t workers, const std::function<void()>& work) {
   struct Help {
     explicit Help(int64_t count) {
       spare.when_help_is_wanted([this, count] {
-        threads = threads_of(count, [this, calls = spare.calls()] {
-          spare.help(calls);
-        });
+        threads = threads_of(count, [this, calls = spare.calls()] { spare.help(calls); });
       });
     }
     ~Help() { spare.call_back(); }

@@ -37,10 +37,7 @@ void share_jobs(int64_t workers, const NextJob& next);
 
 /// The same for one job, in up to `workers` threads: work(i) for every i below
 /// `count`.
-void share_work(
-    size_t count,
-    int64_t workers,
-    const std::function<void(size_t)>& work);
+void share_work(size_t count, int64_t workers, const std::function<void(size_t)>& work);
 
 /// Calls work() in the calling thread, whose loops up to workers - 1 others
 /// help.

@@ -11,27 +11,18 @@ namespace {
 /// Adaptive softmax (Grave et al. 2017).
 class AdaptiveOutput : public Output {
  public:
-  AdaptiveOutput(
-      const ModelOptions& options,
-      const Weights& weights,
-      int64_t vocabulary);
+  AdaptiveOutput(const ModelOptions& options, const Weights& weights, int64_t vocabulary);
 
   void log_probabilities(
-      int64_t rows,
-      const float* hidden,
-      float* out,
-      Workspace& space) const override;
+      int64_t rows, const float* hidden, float* out, Workspace& space) const override;
   void candidates(
       const float* hidden,
       const RowConstraint& constraint,
       int64_t count,
       std::vector<Candidate>& out,
       Workspace& space) const override;
-  void score(
-      std::span<const int32_t> words,
-      const float* hidden,
-      float* out,
-      Workspace& space) const override;
+  void score(std::span<const int32_t> words, const float* hidden, float* out, Workspace& space)
+      const override;
   bool has_logits() const override { return false; }
   const WordLogits& logits() const override {
     fail("an adaptive softmax has bands of words, not one row of logits");
@@ -46,8 +37,7 @@ class AdaptiveOutput : public Output {
 
     int64_t size() const { return end - begin; }
     /// x [rows, D] -> logits [rows, size()].
-    void logits(int64_t rows, const float* x, float* out, Workspace& space)
-        const;
+    void logits(int64_t rows, const float* x, float* out, Workspace& space) const;
     /// x [rows, D] -> log-probabilities inside the tail [rows, size()].
     void run(int64_t rows, const float* x, float* out, Workspace& space) const {
       logits(rows, x, out, space);
@@ -55,14 +45,11 @@ class AdaptiveOutput : public Output {
     }
   };
 
-  int64_t head_size() const {
-    return tails_.empty() ? vocabulary_ : tails_[0].begin;
-  }
+  int64_t head_size() const { return tails_.empty() ? vocabulary_ : tails_[0].begin; }
   /// Head words and tails.
   int64_t choices() const { return head_size() + std::ssize(tails_); }
   /// x [rows, D] -> logits of head words and tails.
-  float* head_logits(int64_t rows, const float* x, Workspace::Frame& frame)
-      const;
+  float* head_logits(int64_t rows, const float* x, Workspace::Frame& frame) const;
   /// x [rows, D] -> log-probabilities of head words and tails.
   float* head(int64_t rows, const float* x, Workspace::Frame& frame) const {
     float* const out = head_logits(rows, x, frame);
@@ -90,12 +77,8 @@ class AdaptiveOutput : public Output {
 };
 
 AdaptiveOutput::AdaptiveOutput(
-    const ModelOptions& options,
-    const Weights& weights,
-    int64_t vocabulary)
-    : vocabulary_(vocabulary),
-      width_(options.output_width()),
-      projection_(options, weights) {
+    const ModelOptions& options, const Weights& weights, int64_t vocabulary)
+    : vocabulary_(vocabulary), width_(options.output_width()), projection_(options, weights) {
   const AdaptiveOptions& adaptive = options.adaptive;
   const std::string name = "output.adaptive.";
   const std::string bands = "decoder.embedding.bands.";
@@ -107,8 +90,7 @@ AdaptiveOutput::AdaptiveOutput(
   } else {
     head_words_ = weights.matrix(name + "head");
   }
-  const std::vector<int64_t> ends =
-      band_ends(adaptive.softmax_cutoffs, vocabulary);
+  const std::vector<int64_t> ends = band_ends(adaptive.softmax_cutoffs, vocabulary);
   if (tied && ends.size() > 1)
     classes_ = weights.matrix(name + "class_projection");
   for (size_t i = 0; i + 1 < ends.size(); ++i) {
@@ -116,59 +98,42 @@ AdaptiveOutput::AdaptiveOutput(
     tails_.push_back(
         {ends[i],
          ends[i + 1],
-         adaptive.tie_projections
-             ? weights.transposed(concat(bands, "projection", i + 1))
-             : weights.matrix(own + "_projection"),
-         tied ? weights.matrix(concat(bands, "table", i + 1))
-              : weights.matrix(own + "_words")});
+         adaptive.tie_projections ? weights.transposed(concat(bands, "projection", i + 1))
+                                  : weights.matrix(own + "_projection"),
+         tied ? weights.matrix(concat(bands, "table", i + 1)) : weights.matrix(own + "_words")});
   }
 }
 
 void AdaptiveOutput::Tail::logits(
-    int64_t rows,
-    const float* x,
-    float* out,
-    Workspace& space) const {
+    int64_t rows, const float* x, float* out, Workspace& space) const {
   Workspace::Frame frame(space);
   float* const narrow = frame.take(rows * projection.weight.outputs());
   projection.run({.rows = rows, .x = x, .y = narrow});
   words.run({.rows = rows, .x = narrow, .y = out});
 }
 
-float* AdaptiveOutput::head_logits(
-    int64_t rows,
-    const float* x,
-    Workspace::Frame& frame) const {
+float* AdaptiveOutput::head_logits(int64_t rows, const float* x, Workspace::Frame& frame) const {
   const int64_t size = choices();
   float* const out = frame.take(rows * size);
   const float* words = x;
   if (head_projection_) {
-    float* const projected =
-        frame.take(rows * head_projection_->weight.outputs());
+    float* const projected = frame.take(rows * head_projection_->weight.outputs());
     head_projection_->run({.rows = rows, .x = x, .y = projected});
     words = projected;
   }
   head_words_.run({.rows = rows, .x = words, .y = out, .y_stride = size});
   if (classes_)
-    classes_->run(
-        {.rows = rows, .x = x, .y = out + head_size(), .y_stride = size});
+    classes_->run({.rows = rows, .x = x, .y = out + head_size(), .y_stride = size});
   return out;
 }
 
 void AdaptiveOutput::log_probabilities(
-    int64_t rows,
-    const float* hidden,
-    float* out,
-    Workspace& space) const {
+    int64_t rows, const float* hidden, float* out, Workspace& space) const {
   Workspace::Frame frame(space);
   expand(rows, projection_.run(rows, hidden, frame), out, space);
 }
 
-void AdaptiveOutput::expand(
-    int64_t rows,
-    const float* x,
-    float* out,
-    Workspace& space) const {
+void AdaptiveOutput::expand(int64_t rows, const float* x, float* out, Workspace& space) const {
   Workspace::Frame frame(space);
   const float* const all = head(rows, x, frame);
   const int64_t words = head_size(), size = choices();
@@ -182,8 +147,7 @@ void AdaptiveOutput::expand(
     for (int64_t r = 0; r < rows; ++r) {
       const float own = all[r * size + words + static_cast<int64_t>(i)];
       for (int64_t w = 0; w < tail.size(); ++w)
-        out[r * vocabulary_ + tail.begin + w] =
-            inside[r * tail.size() + w] + own;
+        out[r * vocabulary_ + tail.begin + w] = inside[r * tail.size() + w] + own;
     }
   }
 }
@@ -211,10 +175,7 @@ void AdaptiveOutput::candidates(
 
 /// A word of a tail is at most as probable as the tail, and tails come in
 /// ascending order of their words: most of them need not be multiplied.
-void AdaptiveOutput::add_best(
-    const float* x,
-    BestCandidates& best,
-    Workspace& space) const {
+void AdaptiveOutput::add_best(const float* x, BestCandidates& best, Workspace& space) const {
   Workspace::Frame frame(space);
   const float* const logits = head_logits(1, x, frame);
   const WordScores head = softmax_scores(span_of(logits, choices()), frame);
@@ -263,17 +224,13 @@ void AdaptiveOutput::score_tail(
     tail.run(count, own + first * width_, inside, space);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t r = places[first + i];
-      out[r] +=
-          inside[i * tail.size() + words[static_cast<size_t>(r)] - tail.begin];
+      out[r] += inside[i * tail.size() + words[static_cast<size_t>(r)] - tail.begin];
     }
   }
 }
 
 void AdaptiveOutput::score(
-    std::span<const int32_t> words,
-    const float* hidden,
-    float* out,
-    Workspace& space) const {
+    std::span<const int32_t> words, const float* hidden, float* out, Workspace& space) const {
   Workspace::Frame frame(space);
   const auto rows = static_cast<int64_t>(words.size());
   const float* const x = projection_.run(rows, hidden, frame);
@@ -300,9 +257,7 @@ void AdaptiveOutput::score(
 }  // namespace
 
 std::unique_ptr<Output> make_adaptive_output(
-    const ModelOptions& options,
-    const Weights& weights,
-    int64_t vocabulary) {
+    const ModelOptions& options, const Weights& weights, int64_t vocabulary) {
   return std::make_unique<AdaptiveOutput>(options, weights, vocabulary);
 }
 

@@ -13,28 +13,19 @@ namespace seqconv::internal::runtime {
 class AverageAttentionMixer : public Mixer {
  public:
   AverageAttentionMixer(
-      const MixerOptions& options,
-      const Weights& weights,
-      const std::string& name)
+      const MixerOptions& options, const Weights& weights, const std::string& name)
       : dim_(options.dim), gate_(weights.linear(name + "attention.gate")) {
     if (options.average_hidden > 0)
-      ffn_.emplace(
-          weights,
-          name + "attention.ffn.",
-          kernels::Activation::kRelu);
+      ffn_.emplace(weights, name + "attention.ffn.", kernels::Activation::kRelu);
   }
 
-  void forward(
-      const Sequences& sequences,
-      const LayerRows& rows,
-      Workspace& space) const override {
+  void forward(const Sequences& sequences, const LayerRows& rows, Workspace& space) const override {
     Workspace::Frame frame(space);
     float* const average = frame.take(sequences.rows() * dim_);
     for (int64_t i = 0; i < sequences.count(); ++i) {
       const int64_t at = sequences.first(i) * dim_;
       kernels::cumulative_average<float>(
-          {.shape =
-               {.batch = 1, .steps = sequences.length(i), .channels = dim_},
+          {.shape = {.batch = 1, .steps = sequences.length(i), .channels = dim_},
            .x = rows.x + at,
            .y = average + at},
           threads());
@@ -49,18 +40,12 @@ class AverageAttentionMixer : public Mixer {
   class Steps;
 
   /// average [rows, C] -> what comes out.
-  void finish(
-      int64_t count,
-      const float* average,
-      const LayerRows& rows,
-      Workspace& space) const {
+  void finish(int64_t count, const float* average, const LayerRows& rows, Workspace& space) const {
     Workspace::Frame frame(space);
     float* const both = frame.take(count * 2 * dim_);  // x, g side by side
     float* const gates = frame.take(count * 2 * dim_);
     if (ffn_)
-      ffn_->run(
-          {.rows = count, .x = average, .y = both + dim_, .y_stride = 2 * dim_},
-          space);
+      ffn_->run({.rows = count, .x = average, .y = both + dim_, .y_stride = 2 * dim_}, space);
     for (int64_t r = 0; r < count; ++r) {
       std::copy_n(rows.x + r * dim_, dim_, both + r * 2 * dim_);
       if (!ffn_)
@@ -69,14 +54,9 @@ class AverageAttentionMixer : public Mixer {
     gate_.run({.rows = count, .x = both, .y = gates});
     for (int64_t r = 0; r < count; ++r) {
       float* const x = both + r * 2 * dim_;
-      kernels::average_gate(
-          {.x = x, .average = x + dim_, .gates = gates + r * 2 * dim_},
-          dim_,
-          x);
+      kernels::average_gate({.x = x, .average = x + dim_, .gates = gates + r * 2 * dim_}, dim_, x);
       for (int64_t c = 0; c < dim_; ++c)
-        rows.y[r * dim_ + c] = rows.residual == nullptr
-            ? x[c]
-            : rows.residual[r * dim_ + c] + x[c];
+        rows.y[r * dim_ + c] = rows.residual == nullptr ? x[c] : rows.residual[r * dim_ + c] + x[c];
     }
   }
 
@@ -87,11 +67,9 @@ class AverageAttentionMixer : public Mixer {
 
 class AverageAttentionMixer::Steps : public MixerSteps {
  public:
-  Steps(const AverageAttentionMixer& mixer, Workspace::Frame& kept)
-      : mixer_(mixer), kept_(kept) {}
+  Steps(const AverageAttentionMixer& mixer, Workspace::Frame& kept) : mixer_(mixer), kept_(kept) {}
 
-  void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space)
-      override {
+  void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space) override {
     Workspace::Frame frame(space);
     const int64_t N = ancestry.rows(), C = mixer_.dim_;
     const int64_t count = ancestry.steps() * N;
@@ -116,10 +94,7 @@ class AverageAttentionMixer::Steps : public MixerSteps {
     std::fill_n(next, N * C, 0.0);
     if (const int64_t first = ancestry.first(); first > 0)
       for (int64_t r = 0; r < N; ++r)
-        std::copy_n(
-            sums_.data() + ancestry.row_at(first - 1, r) * C,
-            C,
-            next + r * C);
+        std::copy_n(sums_.data() + ancestry.row_at(first - 1, r) * C, C, next + r * C);
     std::swap(sums_, next_);
   }
 
@@ -129,8 +104,7 @@ class AverageAttentionMixer::Steps : public MixerSteps {
   Grown<double> next_;
 };
 
-inline std::unique_ptr<MixerSteps> AverageAttentionMixer::start(
-    Workspace::Frame& kept) const {
+inline std::unique_ptr<MixerSteps> AverageAttentionMixer::start(Workspace::Frame& kept) const {
   return std::make_unique<Steps>(*this, kept);
 }
 

@@ -9,10 +9,7 @@ namespace seqconv::internal::runtime {
 /// An ordinary convolution: a product with K rows side by side.
 class CnnMixer : public Mixer {
  public:
-  CnnMixer(
-      const MixerOptions& options,
-      const Weights& weights,
-      const std::string& name)
+  CnnMixer(const MixerOptions& options, const Weights& weights, const std::string& name)
       : options_(options) {
     const int64_t C = options.dim, K = options.kernel_size;
     const std::vector<float> taps = weights.numbers(name + "conv.weight");
@@ -22,15 +19,10 @@ class CnnMixer : public Mixer {
         for (int64_t k = 0; k < K; ++k)
           matrix[static_cast<size_t>((out * K + k) * C + in)] =
               taps[static_cast<size_t>((out * C + in) * K + k)];
-    linear_ = {
-        weights.pack(matrix.data(), C, K * C),
-        conv_bias(options, weights, name)};
+    linear_ = {weights.pack(matrix.data(), C, K * C), conv_bias(options, weights, name)};
   }
 
-  void forward(
-      const Sequences& sequences,
-      const LayerRows& rows,
-      Workspace& space) const override {
+  void forward(const Sequences& sequences, const LayerRows& rows, Workspace& space) const override {
     const int64_t C = options_.dim, K = options_.kernel_size;
     for (int64_t i = 0; i < sequences.count(); ++i) {
       Workspace::Frame frame(space);
@@ -64,8 +56,7 @@ class CnnMixer : public Mixer {
 
   /// seen [rows, K, C] -> what comes out.
   void finish(int64_t count, const float* seen, const LayerRows& rows) const {
-    linear_.run(
-        {.rows = count, .x = seen, .residual = rows.residual, .y = rows.y});
+    linear_.run({.rows = count, .x = seen, .residual = rows.residual, .y = rows.y});
   }
 
   MixerOptions options_;
@@ -77,8 +68,7 @@ class CnnMixer::Steps : public MixerSteps {
   Steps(const CnnMixer& mixer, Workspace::Frame& kept)
       : mixer_(mixer), log_(mixer.options_.dim, mixer.reach(), kept) {}
 
-  void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space)
-      override {
+  void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space) override {
     Workspace::Frame frame(space);
     const int64_t C = mixer_.options_.dim, K = mixer_.options_.kernel_size;
     const int64_t count = ancestry.steps() * ancestry.rows();
@@ -101,8 +91,7 @@ class CnnMixer::Steps : public MixerSteps {
   RowLog log_;
 };
 
-inline std::unique_ptr<MixerSteps> CnnMixer::start(
-    Workspace::Frame& kept) const {
+inline std::unique_ptr<MixerSteps> CnnMixer::start(Workspace::Frame& kept) const {
   return std::make_unique<Steps>(*this, kept);
 }
 

@@ -8,8 +8,7 @@ namespace {
 /// those of some of Intel's processors twice as long.
 bool is_quick_in_bfloat16() {
   using kernels::NarrowProducts;
-  const NarrowProducts way =
-      kernels::best_linear_target(kernels::WeightType::kBfloat16).narrow;
+  const NarrowProducts way = kernels::best_linear_target(kernels::WeightType::kBfloat16).narrow;
 #if defined(__x86_64__)
   if (way == NarrowProducts::kDot)
     return __builtin_cpu_is("amd");
@@ -19,17 +18,14 @@ bool is_quick_in_bfloat16() {
 
 }  // namespace
 
-kernels::WeightType weight_type(
-    ComputeType compute,
-    kernels::WeightType stored) {
+kernels::WeightType weight_type(ComputeType compute, kernels::WeightType stored) {
   using kernels::WeightType;
   switch (compute) {
     case ComputeType::kModel:
       return stored;
     case ComputeType::kAuto:
-      return stored == WeightType::kFloat32 && is_quick_in_bfloat16()
-          ? WeightType::kBfloat16
-          : stored;
+      return stored == WeightType::kFloat32 && is_quick_in_bfloat16() ? WeightType::kBfloat16
+                                                                      : stored;
     case ComputeType::kFloat32:
       return WeightType::kFloat32;
     case ComputeType::kBfloat16:

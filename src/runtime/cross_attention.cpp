@@ -8,10 +8,7 @@
 namespace seqconv::internal::runtime {
 
 CrossAttention::CrossAttention(
-    int64_t heads,
-    int64_t dim,
-    const Weights& weights,
-    const std::string& name)
+    int64_t heads, int64_t dim, const Weights& weights, const std::string& name)
     : heads_(heads),
       dim_(dim),
       query_(weights.linear(name + "query_proj")),
@@ -29,10 +26,7 @@ int64_t stride(int64_t positions) {
 }  // namespace
 
 SourceMemory CrossAttention::memory(
-    const Sequences& sources,
-    const float* states,
-    Workspace::Frame& kept,
-    Workspace& space) const {
+    const Sequences& sources, const float* states, Workspace::Frame& kept, Workspace& space) const {
   const int64_t count = sources.rows();
   Workspace::Frame frame(space);
   float* const both = frame.take(count * 2 * dim_);
@@ -49,10 +43,7 @@ SourceMemory CrossAttention::memory(
     const int64_t pitch = stride(sources.length(i));
     float* const own = memory.keys + memory.first_key[static_cast<size_t>(i)];
     for (int64_t c = 0; c < dim_; ++c)
-      std::fill(
-          own + c * pitch + sources.length(i),
-          own + (c + 1) * pitch,
-          0.0F);
+      std::fill(own + c * pitch + sources.length(i), own + (c + 1) * pitch, 0.0F);
     for (int64_t s = 0; s < sources.length(i); ++s) {
       const int64_t row = sources.first(i) + s;
       const float* const from = both + row * 2 * dim_;
@@ -65,9 +56,7 @@ SourceMemory CrossAttention::memory(
 }
 
 kernels::SeenSource CrossAttention::source(
-    const Sequences& sources,
-    const SourceMemory& memory,
-    int64_t i) const {
+    const Sequences& sources, const SourceMemory& memory, int64_t i) const {
   return {
       .heads = heads_,
       .channels = dim_,
@@ -99,20 +88,13 @@ void CrossAttention::run(
     while (end < count && sentence_of_row[static_cast<size_t>(end)] == i)
       ++end;
     kernels::attend_source(
-        source(sources, memory, i),
-        end - r,
-        query + r * dim_,
-        scores,
-        y + r * dim_);
+        source(sources, memory, i), end - r, query + r * dim_, scores, y + r * dim_);
   }
   out_.run({.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
 }
 
 PositionWeights CrossAttention::probe(
-    const Sequences& source,
-    const SourceMemory& memory,
-    int64_t steps,
-    const float* x) const {
+    const Sequences& source, const SourceMemory& memory, int64_t steps, const float* x) const {
   const int64_t S = source.length(0), R = dim_ / heads_, pitch = stride(S);
   std::vector<float> queries(static_cast<size_t>(steps * dim_));
   query_.run({.rows = steps, .x = x, .y = queries.data()});
@@ -122,11 +104,9 @@ PositionWeights CrossAttention::probe(
     probe_attention(
         R,
         queries.data() + row * R,
-        std::span(found.values)
-            .subspan(static_cast<size_t>(row * S), static_cast<size_t>(S)),
+        std::span(found.values).subspan(static_cast<size_t>(row * S), static_cast<size_t>(S)),
         [&](int64_t s, int64_t c) {
-          return memory
-              .keys[static_cast<size_t>((row % heads_ * R + c) * pitch + s)];
+          return memory.keys[static_cast<size_t>((row % heads_ * R + c) * pitch + s)];
         });
   return found;
 }

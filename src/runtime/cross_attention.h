@@ -7,19 +7,15 @@ namespace seqconv::internal::runtime {
 
 /// Keys and values of sources as one layer sees them, once a sentence.
 struct SourceMemory {
-  float* keys = nullptr;    ///< of each sentence [C, stride], one after another
-  float* values = nullptr;  ///< [source rows, C]
+  float* keys = nullptr;           ///< of each sentence [C, stride], one after another
+  float* values = nullptr;         ///< [source rows, C]
   std::vector<int64_t> first_key;  ///< where those of a sentence begin
 };
 
 /// The look at the source (semantics.md 2.1).
 class CrossAttention {
  public:
-  CrossAttention(
-      int64_t heads,
-      int64_t dim,
-      const Weights& weights,
-      const std::string& name);
+  CrossAttention(int64_t heads, int64_t dim, const Weights& weights, const std::string& name);
 
   /// states [source rows, C]. What it shows lies in `kept`.
   SourceMemory memory(
@@ -39,14 +35,10 @@ class CrossAttention {
   /// Tells how one sequence's rows x [steps, C] weigh the only source's
   /// positions.
   PositionWeights probe(
-      const Sequences& source,
-      const SourceMemory& memory,
-      int64_t steps,
-      const float* x) const;
+      const Sequences& source, const SourceMemory& memory, int64_t steps, const float* x) const;
 
  private:
-  kernels::SeenSource
-  source(const Sequences& sources, const SourceMemory& memory, int64_t i) const;
+  kernels::SeenSource source(const Sequences& sources, const SourceMemory& memory, int64_t i) const;
 
   int64_t heads_;
   int64_t dim_;

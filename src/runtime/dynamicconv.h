@@ -8,10 +8,7 @@ namespace seqconv::internal::runtime {
 /// DynamicConv (Wu et al. 2019, equation 4).
 class DynamicConv : public TapConvolution {
  public:
-  DynamicConv(
-      const MixerOptions& options,
-      const Weights& weights,
-      const std::string& name)
+  DynamicConv(const MixerOptions& options, const Weights& weights, const std::string& name)
       : TapConvolution(options, weights, name),
         predict_(weights.matrix(name + "conv.weight_linear")) {
     if (options.filter_bias)
@@ -27,10 +24,7 @@ class DynamicConv : public TapConvolution {
     Workspace::Frame frame(space);
     float* const logits = predicted(sequences.rows(), query, frame);
     kernels::normalize_taps(
-        maker().normalization,
-        logits,
-        sequences.rows() * maker().heads,
-        maker().kernel_size);
+        maker().normalization, logits, sequences.rows() * maker().heads, maker().kernel_size);
     const kernels::Execution run{.parallel_for = threads()};
     for (int64_t i = 0; i < sequences.count(); ++i) {
       auto one = sequence(sequences, i, h, y);
@@ -40,13 +34,9 @@ class DynamicConv : public TapConvolution {
   }
 
   PositionWeights probe(
-      int64_t steps,
-      const float* /*h*/,
-      const float* query,
-      Workspace& space) const override {
+      int64_t steps, const float* /*h*/, const float* query, Workspace& space) const override {
     Workspace::Frame frame(space);
-    PositionWeights taps =
-        taps_of(WeightForm::kTaps, steps, predicted(steps, query, frame));
+    PositionWeights taps = taps_of(WeightForm::kTaps, steps, predicted(steps, query, frame));
     renormalize(taps);
     return taps;
   }
@@ -59,8 +49,7 @@ class DynamicConv : public TapConvolution {
       float* y,
       Workspace& space) const override {
     Workspace::Frame frame(space);
-    const float* const logits =
-        predicted(ancestry.steps() * ancestry.rows(), query, frame);
+    const float* const logits = predicted(ancestry.steps() * ancestry.rows(), query, frame);
     float* const made = frame.take(maker().size());
     const auto taps = [&](int64_t number, int64_t count) {
       maker().make(logits + number * predict_.weight.outputs(), count, made);
@@ -71,8 +60,7 @@ class DynamicConv : public TapConvolution {
 
  private:
   /// Logits [rows, H, K].
-  float* predicted(int64_t rows, const float* query, Workspace::Frame& frame)
-      const {
+  float* predicted(int64_t rows, const float* query, Workspace::Frame& frame) const {
     float* const logits = frame.take(rows * predict_.weight.outputs());
     predict_.run({.rows = rows, .x = query, .y = logits});
     return logits;

@@ -29,8 +29,7 @@ const float* SinusoidalRows::made_block(int64_t block) const {
   for (int64_t i = 0; i < kBlock; ++i)
     make_row(block * kBlock + i, own.get() + i * dim_);
   const float* first = nullptr;
-  return place.compare_exchange_strong(first, own.get()) ? own.release()
-                                                         : first;
+  return place.compare_exchange_strong(first, own.get()) ? own.release() : first;
 }
 
 void SinusoidalRows::make_row(int64_t past, float* out) const {
@@ -53,8 +52,7 @@ BandedWords::BandedWords(
     const std::string& name)
     : dim_(options.dim) {
   int64_t begin = 0;
-  for (const int64_t end :
-       band_ends(options.adaptive.input_cutoffs, vocabulary)) {
+  for (const int64_t end : band_ends(options.adaptive.input_cutoffs, vocabulary)) {
     const size_t i = bands_.size();
     bands_.push_back(
         {begin,
@@ -65,8 +63,7 @@ BandedWords::BandedWords(
   }
 }
 
-void BandedWords::run(std::span<const int32_t> ids, float* y, Workspace& space)
-    const {
+void BandedWords::run(std::span<const int32_t> ids, float* y, Workspace& space) const {
   const auto rows = static_cast<int64_t>(ids.size());
   Workspace::Frame frame(space);
   int64_t* const places = frame.take<int64_t>(rows);
@@ -92,15 +89,11 @@ void BandedWords::run(std::span<const int32_t> ids, float* y, Workspace& space)
   }
 }
 
-Embedding::Embedding(
-    const ModelOptions& options,
-    const Weights& weights,
-    const Place& place)
+Embedding::Embedding(const ModelOptions& options, const Weights& weights, const Place& place)
     : dim_(options.dim), vocabulary_(place.vocabulary) {
   const bool decodes = place.side == Side::kDecoder;
   const StackOptions& stack = decodes ? options.decoder : options.encoder;
-  const std::string name =
-      decodes ? "decoder.embedding." : "encoder.embedding.";
+  const std::string name = decodes ? "decoder.embedding." : "encoder.embedding.";
   if (decodes && !options.adaptive.input_cutoffs.empty())
     bands_.emplace(options, vocabulary_, weights, name + "bands.");
   else
@@ -124,10 +117,7 @@ int64_t Embedding::max_tokens() const {
   return learned_ > 0 ? learned_ : std::numeric_limits<int32_t>::max();
 }
 
-void Embedding::look_up(
-    std::span<const int32_t> ids,
-    float* x,
-    Workspace& space) const {
+void Embedding::look_up(std::span<const int32_t> ids, float* x, Workspace& space) const {
   if (bands_)
     return bands_->run(ids, x, space);
   const auto rows = static_cast<int64_t>(ids.size());
@@ -140,10 +130,7 @@ void Embedding::look_up(
     projection_->run({.rows = rows, .x = words, .y = x});
 }
 
-void Embedding::add_positions(
-    std::span<const Word> words,
-    float* x,
-    Workspace& space) const {
+void Embedding::add_positions(std::span<const Word> words, float* x, Workspace& space) const {
   Workspace::Frame frame(space);
   float* const position = frame.take(dim_);
   const float scale = static_cast<float>(std::sqrt(static_cast<double>(dim_)));
@@ -170,8 +157,7 @@ void Embedding::add_positions(
   }
 }
 
-void Embedding::run(std::span<const Word> words, float* x, Workspace& space)
-    const {
+void Embedding::run(std::span<const Word> words, float* x, Workspace& space) const {
   Workspace::Frame frame(space);
   auto* const ids = frame.take<int32_t>(static_cast<int64_t>(words.size()));
   for (size_t r = 0; r < words.size(); ++r) {

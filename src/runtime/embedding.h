@@ -68,10 +68,7 @@ class Embedding {
     int64_t vocabulary = 0;
     std::string table;
   };
-  Embedding(
-      const ModelOptions& options,
-      const Weights& weights,
-      const Place& place);
+  Embedding(const ModelOptions& options, const Weights& weights, const Place& place);
 
   /// The place of an id in its sequence, from 0.
   struct Word {
@@ -87,8 +84,7 @@ class Embedding {
 
  private:
   void look_up(std::span<const int32_t> ids, float* x, Workspace& space) const;
-  void add_positions(std::span<const Word> words, float* x, Workspace& space)
-      const;
+  void add_positions(std::span<const Word> words, float* x, Workspace& space) const;
 
   int64_t dim_;
   int64_t vocabulary_;

@@ -11,16 +11,12 @@ namespace seqconv::internal::runtime {
 /// Two linear maps with an activation between them.
 class FeedForward {
  public:
-  FeedForward(
-      const Weights& weights,
-      const std::string& name,
-      kernels::Activation activation)
+  FeedForward(const Weights& weights, const std::string& name, kernels::Activation activation)
       : fc1_(weights.linear(name + "fc1")),
         fc2_(weights.linear(name + "fc2")),
         end_(
-            activation == kernels::Activation::kSwish
-                ? kernels::LinearEnd::kSwish
-                : kernels::LinearEnd::kRelu) {}
+            activation == kernels::Activation::kSwish ? kernels::LinearEnd::kSwish
+                                                      : kernels::LinearEnd::kRelu) {}
 
   /// pass: rows, x and y of C channels, and what the second map ends with.
   void run(kernels::LinearPass pass, Workspace& space) const {

@@ -18,8 +18,7 @@ void Ancestry::advance(std::span<const int32_t> parents, int64_t steps) {
   bool same = rows == rows_;
   for (int64_t r = 0; same && r < rows; ++r)
     same = parents[static_cast<size_t>(r)] == r;
-  const int64_t oldest =
-      reach_ == kAllSteps ? 0 : std::max<int64_t>(0, next - reach_);
+  const int64_t oldest = reach_ == kAllSteps ? 0 : std::max<int64_t>(0, next - reach_);
   for (int64_t step = oldest; !same && step < next; ++step) {
     Grown<int32_t>& row_of = row_of_[slot(step)];
     old_.assign(row_of.data(), row_of.data() + rows_);
@@ -40,11 +39,7 @@ void Ancestry::advance(std::span<const int32_t> parents, int64_t steps) {
 }
 
 void Ancestry::find(
-    const RowLog& log,
-    int64_t step,
-    int64_t row,
-    int64_t count,
-    const float** out) const {
+    const RowLog& log, int64_t step, int64_t row, int64_t count, const float** out) const {
   for (int64_t past = step - count + 1; past <= step; ++past)
     *out++ = log.row(past, row_at(past, row));
 }

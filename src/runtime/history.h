@@ -32,8 +32,7 @@ class RowLog {
 
  private:
   size_t slot(int64_t step) const {
-    return static_cast<size_t>(
-        reach_ == kAllSteps ? step : step % (reach_ + 1));
+    return static_cast<size_t>(reach_ == kAllSteps ? step : step % (reach_ + 1));
   }
 
   int64_t width_;
@@ -49,8 +48,7 @@ class Ancestry {
  public:
   /// reach: how many steps back the furthest-looking layer looks. Memory is
   /// taken from `kept`, which outlives this.
-  Ancestry(int64_t reach, Workspace::Frame& kept)
-      : reach_(reach), kept_(&kept) {}
+  Ancestry(int64_t reach, Workspace::Frame& kept) : reach_(reach), kept_(&kept) {}
 
   /// The next `steps` steps: row r of the first continues old row parents[r].
   void advance(std::span<const int32_t> parents, int64_t steps = 1);
@@ -61,9 +59,7 @@ class Ancestry {
 
   /// Counts the inputs that a layer of such a reach sees at step `step`, that
   /// of the step included.
-  static int64_t seen(int64_t step, int64_t reach) {
-    return step < reach ? step + 1 : reach + 1;
-  }
+  static int64_t seen(int64_t step, int64_t reach) { return step < reach ? step + 1 : reach + 1; }
   /// The row of step `step` that row `row` is or continues.
   int64_t row_at(int64_t step, int64_t row) const {
     // Rows of steps that are made at once stay as they are.
@@ -71,17 +67,11 @@ class Ancestry {
   }
   /// Finds where the last `count` inputs of row `row` of step `step` lie,
   /// oldest first -> out.
-  void find(
-      const RowLog& log,
-      int64_t step,
-      int64_t row,
-      int64_t count,
-      const float** out) const;
+  void find(const RowLog& log, int64_t step, int64_t row, int64_t count, const float** out) const;
 
  private:
   size_t slot(int64_t step) const {
-    return static_cast<size_t>(
-        reach_ == kAllSteps ? step : step % (reach_ + 1));
+    return static_cast<size_t>(reach_ == kAllSteps ? step : step % (reach_ + 1));
   }
 
   int64_t reach_;

@@ -16,8 +16,7 @@ constexpr size_t kReadAtATime = 256;
 class RuntimeReader : public TextReader, private NextTokens {
  public:
   RuntimeReader(
-      std::shared_ptr<const Decoder> decoder,
-      std::shared_ptr<runtime::WorkspacePool> pool)
+      std::shared_ptr<const Decoder> decoder, std::shared_ptr<runtime::WorkspacePool> pool)
       : decoder_(std::move(decoder)),
         spaces_(std::move(pool)),
         kept_(spaces_->kept),
@@ -36,17 +35,13 @@ class RuntimeReader : public TextReader, private NextTokens {
           id);
     constexpr int32_t kItself[] = {0};
     for (size_t first = 0; first < ids.size(); first += kReadAtATime) {
-      const auto part =
-          ids.subspan(first, std::min(kReadAtATime, ids.size() - first));
+      const auto part = ids.subspan(first, std::min(kReadAtATime, ids.size() - first));
       const auto steps = static_cast<int64_t>(part.size());
       StopScope::check();
       runtime::Workspace::Frame frame(space_);
       float* const hidden = frame.take(steps * decoder_->dim());
       decoder_->step(kItself, part, nullptr, {}, past_, hidden, space_);
-      std::copy_n(
-          hidden + (steps - 1) * decoder_->dim(),
-          last_.size(),
-          last_.begin());
+      std::copy_n(hidden + (steps - 1) * decoder_->dim(), last_.size(), last_.begin());
     }
     all_.clear();
     return *this;
@@ -58,16 +53,12 @@ class RuntimeReader : public TextReader, private NextTokens {
   std::span<const float> log_probabilities() override {
     if (all_.empty()) {
       all_.resize(static_cast<size_t>(vocabulary_size()));
-      decoder_->output()
-          .log_probabilities(1, last_.data(), all_.data(), space_);
+      decoder_->output().log_probabilities(1, last_.data(), all_.data(), space_);
     }
     return all_;
   }
 
-  void best(
-      const RowConstraint& constraint,
-      int64_t count,
-      std::vector<Candidate>& out) override {
+  void best(const RowConstraint& constraint, int64_t count, std::vector<Candidate>& out) override {
     if (!all_.empty())
       return NextTokens::best(constraint, count, out);
     decoder_->output().candidates(last_.data(), constraint, count, out, space_);
@@ -84,9 +75,7 @@ class RuntimeReader : public TextReader, private NextTokens {
 
 class RuntimeLanguage : public LanguageBackend {
  public:
-  RuntimeLanguage(
-      std::shared_ptr<const Decoder> decoder,
-      kernels::WeightType type)
+  RuntimeLanguage(std::shared_ptr<const Decoder> decoder, kernels::WeightType type)
       : decoder_(std::move(decoder)), type_(type) {}
 
   std::unique_ptr<TextReader> start() const override {
@@ -98,21 +87,14 @@ class RuntimeLanguage : public LanguageBackend {
     runtime::Ids given, wanted;
     for (const std::span<const int32_t> piece : pieces) {
       SEQCONV_CHECK(
-          piece.size() >= 2,
-          "a piece of a text needs 2 ids at least, but has ",
-          piece.size());
+          piece.size() >= 2, "a piece of a text needs 2 ids at least, but has ", piece.size());
       given.add(piece.first(piece.size() - 1));
       wanted.add(piece.subspan(1));
     }
     std::vector<float> scores(wanted.ids.size());
     const runtime::WorkspacePool::Loan spaces(pool_);
     decoder_->score(
-        given.sequences,
-        given.ids,
-        wanted.ids,
-        nullptr,
-        scores.data(),
-        spaces->scratch);
+        given.sequences, given.ids, wanted.ids, nullptr, scores.data(), spaces->scratch);
     std::vector<std::vector<float>> found;
     auto next = scores.begin();
     for (const std::span<const int32_t> piece : pieces) {
@@ -125,28 +107,21 @@ class RuntimeLanguage : public LanguageBackend {
 
   int64_t max_tokens() const override { return decoder_->max_tokens(); }
 
-  std::string name() const override {
-    return concat("runtime, ", enum_name(type_));
-  }
+  std::string name() const override { return concat("runtime, ", enum_name(type_)); }
 
  private:
   std::shared_ptr<const Decoder> decoder_;
   kernels::WeightType type_;
-  std::shared_ptr<runtime::WorkspacePool> pool_ =
-      std::make_shared<runtime::WorkspacePool>();
+  std::shared_ptr<runtime::WorkspacePool> pool_ = std::make_shared<runtime::WorkspacePool>();
 };
 
 }  // namespace
 
-std::shared_ptr<const LanguageBackend> RuntimeBackends::language(
-    const ModelToRun& model) const {
+std::shared_ptr<const LanguageBackend> RuntimeBackends::language(const ModelToRun& model) const {
   const runtime::Weights weights(model, Task::kLanguageModel, compute_);
   return std::make_shared<RuntimeLanguage>(
       std::make_shared<const Decoder>(
-          model.options,
-          Task::kLanguageModel,
-          model.vocabulary,
-          weights),
+          model.options, Task::kLanguageModel, model.vocabulary, weights),
       weights.type());
 }
 

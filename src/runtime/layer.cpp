@@ -15,10 +15,7 @@ void LayerNorm::run(int64_t rows, const float* x, float* y) const {
       threads());
 }
 
-Layer::Layer(
-    const LayerOptions& options,
-    const Weights& weights,
-    const std::string& name)
+Layer::Layer(const LayerOptions& options, const Weights& weights, const std::string& name)
     : dim_(options.mixer.dim),
       placement_(options.norm),
       mixer_(make_mixer(options.mixer, weights, name + "block.")),
@@ -27,19 +24,14 @@ Layer::Layer(
       feed_forward_norm_(weights, name + "feed_forward_norm") {
   if (options.cross_heads == 0)
     return;
-  cross_attention_
-      .emplace(options.cross_heads, dim_, weights, name + "cross_attention.");
+  cross_attention_.emplace(options.cross_heads, dim_, weights, name + "cross_attention.");
   cross_attention_norm_.emplace(weights, name + "cross_attention_norm");
 }
 
 /// x = norm(x + part(x)), or x + part(norm(x)).
 template <class Part>
 void Layer::run_part(
-    const LayerNorm& norm,
-    int64_t rows,
-    float* x,
-    Workspace& space,
-    const Part& part) const {
+    const LayerNorm& norm, int64_t rows, float* x, Workspace& space, const Part& part) const {
   Workspace::Frame frame(space);
   float* const other = frame.take(rows * dim_);
   if (placement_ == NormPlacement::kPre) {
@@ -53,33 +45,19 @@ void Layer::run_part(
 
 template <class Before>
 void Layer::finish(
-    int64_t rows,
-    const SourceView* view,
-    float* x,
-    Workspace& space,
-    const Before& before) const {
+    int64_t rows, const SourceView* view, float* x, Workspace& space, const Before& before) const {
   if (cross_attention_)
     run_part(*cross_attention_norm_, rows, x, space, [&](const auto& part) {
       before(part.x);
-      cross_attention_->run(
-          *view->sources,
-          *view->memory,
-          view->sentence_of_row,
-          part,
-          space);
+      cross_attention_->run(*view->sources, *view->memory, view->sentence_of_row, part, space);
     });
   run_part(feed_forward_norm_, rows, x, space, [&](const auto& part) {
-    feed_forward_.run(
-        {.rows = rows, .x = part.x, .residual = part.residual, .y = part.y},
-        space);
+    feed_forward_.run({.rows = rows, .x = part.x, .residual = part.residual, .y = part.y}, space);
   });
 }
 
 void Layer::forward(
-    const Sequences& sequences,
-    const SourceView* view,
-    float* x,
-    Workspace& space) const {
+    const Sequences& sequences, const SourceView* view, float* x, Workspace& space) const {
   const int64_t rows = sequences.rows();
   run_part(mixer_norm_, rows, x, space, [&](const auto& part) {
     mixer_->forward(sequences, part, space);
@@ -99,8 +77,7 @@ void Layer::probe(
     mixer_->forward(sequences, part, space);
   });
   finish(rows, view, x, space, [&](const float* seen) {
-    found.source =
-        cross_attention_->probe(*view->sources, *view->memory, rows, seen);
+    found.source = cross_attention_->probe(*view->sources, *view->memory, rows, seen);
   });
 }
 
@@ -111,9 +88,7 @@ void Layer::step(
     float* x,
     Workspace& space) const {
   const int64_t rows = ancestry.steps() * ancestry.rows();
-  run_part(mixer_norm_, rows, x, space, [&](const auto& part) {
-    past.run(ancestry, part, space);
-  });
+  run_part(mixer_norm_, rows, x, space, [&](const auto& part) { past.run(ancestry, part, space); });
   finish(rows, view, x, space, [](const float*) {});
 }
 

@@ -12,8 +12,7 @@ namespace seqconv::internal::runtime {
 class LayerNorm {
  public:
   LayerNorm(const Weights& weights, const std::string& name)
-      : weight_(weights.numbers(name + ".weight")),
-        bias_(weights.numbers(name + ".bias")) {}
+      : weight_(weights.numbers(name + ".weight")), bias_(weights.numbers(name + ".bias")) {}
 
   /// x [rows, C] -> y [rows, C], which may be x.
   void run(int64_t rows, const float* x, float* y) const;
@@ -35,17 +34,11 @@ struct SourceView {
 /// network; each with residual and norm (semantics.md 2.1).
 class Layer {
  public:
-  Layer(
-      const LayerOptions& options,
-      const Weights& weights,
-      const std::string& name);
+  Layer(const LayerOptions& options, const Weights& weights, const std::string& name);
 
   /// x [rows, C] of whole sequences, in place. view: null without a source.
   void forward(
-      const Sequences& sequences,
-      const SourceView* view,
-      float* x,
-      Workspace& space) const;
+      const Sequences& sequences, const SourceView* view, float* x, Workspace& space) const;
   /// As forward of one sequence; says what it looked at.
   void probe(
       const Sequences& sequences,
@@ -67,20 +60,12 @@ class Layer {
  private:
   template <class Part>
   void run_part(
-      const LayerNorm& norm,
-      int64_t rows,
-      float* x,
-      Workspace& space,
-      const Part& part) const;
+      const LayerNorm& norm, int64_t rows, float* x, Workspace& space, const Part& part) const;
   /// Does what comes behind the mixer; `before` sees what the look at the
   /// source gets.
   template <class Before>
   void finish(
-      int64_t rows,
-      const SourceView* view,
-      float* x,
-      Workspace& space,
-      const Before& before) const;
+      int64_t rows, const SourceView* view, float* x, Workspace& space, const Before& before) const;
 
   int64_t dim_;
   NormPlacement placement_;

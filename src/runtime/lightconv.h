@@ -8,20 +8,14 @@ namespace seqconv::internal::runtime {
 /// LightConv (Wu et al. 2019, equation 3): its taps are made when it is loaded.
 class LightConv : public TapConvolution {
  public:
-  LightConv(
-      const MixerOptions& options,
-      const Weights& weights,
-      const std::string& name)
+  LightConv(const MixerOptions& options, const Weights& weights, const std::string& name)
       : TapConvolution(options, weights, name),
         logits_(weights.numbers(name + "conv.weight")),
         kernels_(logits_),
         taps_(static_cast<size_t>(maker().size())) {
     maker().make(logits_.data(), options.kernel_size, taps_.data());
     kernels::normalize_taps(
-        options.normalization,
-        kernels_.data(),
-        options.heads,
-        options.kernel_size);
+        options.normalization, kernels_.data(), options.heads, options.kernel_size);
   }
 
   void forward(

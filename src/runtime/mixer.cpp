@@ -24,10 +24,7 @@ class ConvolutionMixer : public Mixer {
         convolution_(std::move(convolution)),
         linear2_(weights.linear(name + "linear2")) {}
 
-  void forward(
-      const Sequences& sequences,
-      const LayerRows& rows,
-      Workspace& space) const override {
+  void forward(const Sequences& sequences, const LayerRows& rows, Workspace& space) const override {
     Workspace::Frame frame(space);
     const int64_t count = sequences.rows();
     float* const h = gated(count, rows.x, frame);
@@ -36,8 +33,7 @@ class ConvolutionMixer : public Mixer {
     finish(count, y, rows);
   }
 
-  PositionWeights probe(int64_t steps, const float* x, Workspace& space)
-      const override {
+  PositionWeights probe(int64_t steps, const float* x, Workspace& space) const override {
     Workspace::Frame frame(space);
     const float* const h = gated(steps, x, frame);
     return convolution_->probe(steps, h, query(h, x), space);
@@ -55,8 +51,7 @@ class ConvolutionMixer : public Mixer {
     linear1_.run(
         {.rows = rows,
          .x = x,
-         .end = options_.glu ? kernels::LinearEnd::kGlu
-                             : kernels::LinearEnd::kNone,
+         .end = options_.glu ? kernels::LinearEnd::kGlu : kernels::LinearEnd::kNone,
          .y = h});
     return h;
   }
@@ -66,8 +61,7 @@ class ConvolutionMixer : public Mixer {
   }
 
   void finish(int64_t count, const float* y, const LayerRows& rows) const {
-    linear2_.run(
-        {.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
+    linear2_.run({.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
   }
 
   MixerOptions options_;
@@ -81,14 +75,12 @@ class ConvolutionMixer::Steps : public MixerSteps {
   Steps(const ConvolutionMixer& mixer, Workspace::Frame& kept)
       : mixer_(mixer), log_(mixer.options_.conv_dim, mixer.reach(), kept) {}
 
-  void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space)
-      override {
+  void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space) override {
     Workspace::Frame frame(space);
     const int64_t count = ancestry.steps() * ancestry.rows();
     float* const h = mixer_.gated(count, rows.x, frame);
     float* const y = frame.take(count * mixer_.options_.conv_dim);
-    mixer_.convolution_
-        ->step(ancestry, log_, h, mixer_.query(h, rows.x), y, space);
+    mixer_.convolution_->step(ancestry, log_, h, mixer_.query(h, rows.x), y, space);
     mixer_.finish(count, y, rows);
   }
 
@@ -97,30 +89,22 @@ class ConvolutionMixer::Steps : public MixerSteps {
   RowLog log_;
 };
 
-std::unique_ptr<MixerSteps> ConvolutionMixer::start(
-    Workspace::Frame& kept) const {
+std::unique_ptr<MixerSteps> ConvolutionMixer::start(Workspace::Frame& kept) const {
   return std::make_unique<Steps>(*this, kept);
 }
 
 /// A convolution with its linear maps.
 template <class Operator>
 std::unique_ptr<Mixer> surround(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name) {
+    const MixerOptions& options, const Weights& weights, const std::string& name) {
   return std::make_unique<ConvolutionMixer>(
-      options,
-      weights,
-      name,
-      std::make_unique<Operator>(options, weights, name));
+      options, weights, name, std::make_unique<Operator>(options, weights, name));
 }
 
 }  // namespace
 
 std::unique_ptr<Mixer> make_mixer(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name) {
+    const MixerOptions& options, const Weights& weights, const std::string& name) {
   switch (options.kind) {
     case BlockKind::kLightConv:
       return surround<LightConv>(options, weights, name);

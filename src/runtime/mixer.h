@@ -27,8 +27,7 @@ class MixerSteps {
  public:
   virtual ~MixerSteps() = default;
   /// The next steps' rows [T', N, C].
-  virtual void
-  run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space) = 0;
+  virtual void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space) = 0;
 };
 
 class Mixer {
@@ -36,12 +35,9 @@ class Mixer {
   virtual ~Mixer() = default;
   /// Whole sequences, [rows, C].
   virtual void forward(
-      const Sequences& sequences,
-      const LayerRows& rows,
-      Workspace& space) const = 0;
+      const Sequences& sequences, const LayerRows& rows, Workspace& space) const = 0;
   /// Tells how it weighs the positions of one sequence x [steps, C].
-  virtual PositionWeights probe(int64_t steps, const float* x, Workspace& space)
-      const {
+  virtual PositionWeights probe(int64_t steps, const float* x, Workspace& space) const {
     return {};
   }
   /// The number of steps that it looks back.
@@ -65,10 +61,7 @@ class Convolution {
       Workspace& space) const = 0;
   /// Tells how it weighs the positions of one sequence, h and query as above.
   virtual PositionWeights probe(
-      int64_t steps,
-      const float* h,
-      const float* query,
-      Workspace& space) const = 0;
+      int64_t steps, const float* h, const float* query, Workspace& space) const = 0;
   virtual int64_t reach() const = 0;
   /// The rows of the next steps, whose h are in `log` or go there.
   virtual void step(
@@ -82,8 +75,6 @@ class Convolution {
 
 /// The mixer of any kind.
 std::unique_ptr<Mixer> make_mixer(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name);
+    const MixerOptions& options, const Weights& weights, const std::string& name);
 
 }  // namespace seqconv::internal::runtime

@@ -15,16 +15,13 @@ std::string side_name(Side side) {
 
 /// The name of the target words' matrix.
 std::string target_words(const ModelOptions& options, Task task) {
-  return task == Task::kTranslation && options.tie == Tying::kAll
-      ? "encoder.embedding.weight"
-      : "decoder.embedding.weight";
+  return task == Task::kTranslation && options.tie == Tying::kAll ? "encoder.embedding.weight"
+                                                                  : "decoder.embedding.weight";
 }
 
 /// ids of whole sequences with their places.
 std::span<const Embedding::Word> words_of(
-    const Sequences& sequences,
-    std::span<const int32_t> ids,
-    Workspace::Frame& frame) {
+    const Sequences& sequences, std::span<const int32_t> ids, Workspace::Frame& frame) {
   auto* const words = frame.take<Embedding::Word>(sequences.rows());
   size_t count = 0;
   for (int64_t i = 0; i < sequences.count(); ++i)
@@ -35,21 +32,14 @@ std::span<const Embedding::Word> words_of(
 
 }  // namespace
 
-Stack::Stack(
-    const ModelOptions& options,
-    Task task,
-    Side side,
-    const Weights& weights) {
+Stack::Stack(const ModelOptions& options, Task task, Side side, const Weights& weights) {
   const bool decodes = side == Side::kDecoder;
   const StackOptions& stack = decodes ? options.decoder : options.encoder;
   const std::string name = side_name(side);
   for (int64_t i = 0; i < stack.layers; ++i)
     layers_.emplace_back(
-        layer_options(options, task, side, i),
-        weights,
-        concat(name, "layer", i, "."));
-  if (task == Task::kTranslation &&
-      options.norm_of(stack) == NormPlacement::kPre)
+        layer_options(options, task, side, i), weights, concat(name, "layer", i, "."));
+  if (task == Task::kTranslation && options.norm_of(stack) == NormPlacement::kPre)
     final_norm_.emplace(weights, name + "final_norm");
 }
 
@@ -58,8 +48,7 @@ void Stack::finish(int64_t rows, float* x) const {
     final_norm_->run(rows, x, x);
 }
 
-SourceView Sources::view(size_t layer, std::span<const int32_t> sentence_of_row)
-    const {
+SourceView Sources::view(size_t layer, std::span<const int32_t> sentence_of_row) const {
   return {&sequences, &memories[layer], sentence_of_row};
 }
 
@@ -71,9 +60,7 @@ Decoder::Decoder(
     : dim_(options.dim),
       vocabulary_(vocabulary.target),
       embedding_(
-          options,
-          weights,
-          {Side::kDecoder, vocabulary.target, target_words(options, task)}),
+          options, weights, {Side::kDecoder, vocabulary.target, target_words(options, task)}),
       stack_(options, task, Side::kDecoder, weights),
       output_(make_output(
           options,
@@ -82,10 +69,7 @@ Decoder::Decoder(
           options.tie == Tying::kNone ? "" : target_words(options, task))) {}
 
 Sources Decoder::look_at(
-    Sequences sequences,
-    const float* states,
-    Workspace::Frame& kept,
-    Workspace& space) const {
+    Sequences sequences, const float* states, Workspace::Frame& kept, Workspace& space) const {
   Sources sources{std::move(sequences), {}};
   for (const Layer& layer : stack_.layers())
     sources.memories.push_back(
@@ -114,8 +98,7 @@ void Decoder::step(
   const size_t rows = parents.size();
   past.ancestry.advance(parents, static_cast<int64_t>(ids.size() / rows));
   Workspace::Frame frame(space);
-  auto* const words =
-      frame.take<Embedding::Word>(static_cast<int64_t>(ids.size()));
+  auto* const words = frame.take<Embedding::Word>(static_cast<int64_t>(ids.size()));
   for (size_t i = 0; i < ids.size(); ++i)
     words[i] = {ids[i], past.ancestry.first() + static_cast<int64_t>(i / rows)};
   embedding_.run({words, ids.size()}, hidden, space);
@@ -144,9 +127,7 @@ void Decoder::read(
   std::vector<int32_t> sentence_of_row;
   for (int64_t i = 0; i < sequences.count(); ++i)
     sentence_of_row.insert(
-        sentence_of_row.end(),
-        static_cast<size_t>(sequences.length(i)),
-        static_cast<int32_t>(i));
+        sentence_of_row.end(), static_cast<size_t>(sequences.length(i)), static_cast<int32_t>(i));
   for (size_t i = 0; i < stack_.layers().size(); ++i) {
     SourceView view;
     if (sources != nullptr)
@@ -174,9 +155,7 @@ void Decoder::score(
 }
 
 std::vector<LayerProbe> Decoder::probe(
-    std::span<const int32_t> ids,
-    const Sources* sources,
-    Workspace& space) const {
+    std::span<const int32_t> ids, const Sources* sources, Workspace& space) const {
   Sequences sequences;
   sequences.add(static_cast<int64_t>(ids.size()));
   std::vector<LayerProbe> found(stack_.layers().size());
@@ -192,9 +171,7 @@ std::vector<LayerProbe> Decoder::probe(
 TranslationModel::TranslationModel(const ModelToRun& model, ComputeType compute)
     : TranslationModel(model, Weights(model, Task::kTranslation, compute)) {}
 
-TranslationModel::TranslationModel(
-    const ModelToRun& model,
-    const Weights& weights)
+TranslationModel::TranslationModel(const ModelToRun& model, const Weights& weights)
     : dim_(model.options.dim),
       limits_{
           model.options.learned_positions(model.options.encoder),
@@ -203,9 +180,7 @@ TranslationModel::TranslationModel(
       embedding_(
           model.options,
           weights,
-          {Side::kEncoder,
-           model.vocabulary.source,
-           "encoder.embedding.weight"}),
+          {Side::kEncoder, model.vocabulary.source, "encoder.embedding.weight"}),
       encoder_(model.options, Task::kTranslation, Side::kEncoder, weights),
       decoder_(model.options, Task::kTranslation, model.vocabulary, weights) {}
 

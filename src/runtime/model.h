@@ -15,11 +15,7 @@ namespace seqconv::internal::runtime {
 /// One side's layers and final norm.
 class Stack {
  public:
-  Stack(
-      const ModelOptions& options,
-      Task task,
-      Side side,
-      const Weights& weights);
+  Stack(const ModelOptions& options, Task task, Side side, const Weights& weights);
 
   const std::vector<Layer>& layers() const { return layers_; }
   /// x [rows, C], in place.
@@ -61,10 +57,7 @@ class Decoder {
   /// The sources as its layers see them, of encoder states [rows, C].
   /// Their memory of them lies in `kept`.
   Sources look_at(
-      Sequences sequences,
-      const float* states,
-      Workspace::Frame& kept,
-      Workspace& space) const;
+      Sequences sequences, const float* states, Workspace::Frame& kept, Workspace& space) const;
 
   /// Its memory is taken from `kept`, which outlives it.
   PastSteps start(Workspace::Frame& kept) const;
@@ -93,9 +86,7 @@ class Decoder {
   /// Tells what the layers look at while one sequence `ids` is read, whose
   /// source is the only one.
   std::vector<LayerProbe> probe(
-      std::span<const int32_t> ids,
-      const Sources* sources,
-      Workspace& space) const;
+      std::span<const int32_t> ids, const Sources* sources, Workspace& space) const;
 
  private:
   /// ids [rows] of whole sequences -> x [rows, C], each layer by run(number,

@@ -10,21 +10,12 @@ namespace {
 
 class SoftmaxOutput : public Output {
  public:
-  SoftmaxOutput(
-      const ModelOptions& options,
-      const Weights& weights,
-      const std::string& words)
-      : logits_(
-            options.dim,
-            Projection(options, weights),
-            weights.matrix(words)),
+  SoftmaxOutput(const ModelOptions& options, const Weights& weights, const std::string& words)
+      : logits_(options.dim, Projection(options, weights), weights.matrix(words)),
         vocabulary_(logits_.words()) {}
 
   void log_probabilities(
-      int64_t rows,
-      const float* hidden,
-      float* out,
-      Workspace& space) const override {
+      int64_t rows, const float* hidden, float* out, Workspace& space) const override {
     logits_.run(rows, hidden, out, space);
     normalize(rows, vocabulary_, out);
   }
@@ -46,11 +37,8 @@ class SoftmaxOutput : public Output {
         out);
   }
 
-  void score(
-      std::span<const int32_t> words,
-      const float* hidden,
-      float* out,
-      Workspace& space) const override {
+  void score(std::span<const int32_t> words, const float* hidden, float* out, Workspace& space)
+      const override {
     Workspace::Frame frame(space);
     const auto rows = static_cast<int64_t>(words.size());
     const int64_t most = std::min(rows, rows_in_chunk(vocabulary_));
@@ -80,10 +68,7 @@ Projection::Projection(const ModelOptions& options, const Weights& weights) {
     linear_ = weights.matrix("output.projection");
 }
 
-const float* Projection::run(
-    int64_t rows,
-    const float* hidden,
-    Workspace::Frame& frame) const {
+const float* Projection::run(int64_t rows, const float* hidden, Workspace::Frame& frame) const {
   if (!linear_)
     return hidden;
   float* const projected = frame.take(rows * linear_->weight.outputs());
@@ -91,14 +76,9 @@ const float* Projection::run(
   return projected;
 }
 
-void WordLogits::run(
-    int64_t rows,
-    const float* hidden,
-    float* out,
-    Workspace& space) const {
+void WordLogits::run(int64_t rows, const float* hidden, float* out, Workspace& space) const {
   Workspace::Frame frame(space);
-  words_.run(
-      {.rows = rows, .x = projection_.run(rows, hidden, frame), .y = out});
+  words_.run({.rows = rows, .x = projection_.run(rows, hidden, frame), .y = out});
 }
 
 std::unique_ptr<Output> make_output(
@@ -108,10 +88,7 @@ std::unique_ptr<Output> make_output(
     const std::string& words) {
   if (!options.adaptive.softmax_cutoffs.empty())
     return make_adaptive_output(options, weights, vocabulary);
-  return std::make_unique<SoftmaxOutput>(
-      options,
-      weights,
-      words.empty() ? "output.weight" : words);
+  return std::make_unique<SoftmaxOutput>(options, weights, words.empty() ? "output.weight" : words);
 }
 
 }  // namespace seqconv::internal::runtime

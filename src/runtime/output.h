@@ -17,8 +17,7 @@ class Projection {
   Projection(const ModelOptions& options, const Weights& weights);
 
   /// hidden [rows, C] -> [rows, D], which may be the same.
-  const float* run(int64_t rows, const float* hidden, Workspace::Frame& frame)
-      const;
+  const float* run(int64_t rows, const float* hidden, Workspace::Frame& frame) const;
 
  private:
   std::optional<Linear> linear_;
@@ -28,21 +27,16 @@ class Projection {
 class WordLogits {
  public:
   WordLogits(int64_t dim, Projection projection, Linear words)
-      : dim_(dim),
-        projection_(std::move(projection)),
-        words_(std::move(words)) {}
+      : dim_(dim), projection_(std::move(projection)), words_(std::move(words)) {}
 
   int64_t dim() const { return dim_; }
   int64_t words() const { return words_.weight.outputs(); }
   /// hidden [rows, C] -> out [rows, words()].
-  void run(int64_t rows, const float* hidden, float* out, Workspace& space)
-      const;
+  void run(int64_t rows, const float* hidden, float* out, Workspace& space) const;
   /// The same to some of the words, by their ids. Their weights are gathered in
   /// `kept`, which takes as long as a few rows of the product.
-  WordLogits only(std::span<const int32_t> words, Workspace::Frame& kept)
-      const {
-    auto* const memory =
-        kept.take<std::byte>(words_.weight.bytes_of_rows(std::ssize(words)));
+  WordLogits only(std::span<const int32_t> words, Workspace::Frame& kept) const {
+    auto* const memory = kept.take<std::byte>(words_.weight.bytes_of_rows(std::ssize(words)));
     return {dim_, projection_, {words_.weight.rows(words, memory), {}}};
   }
 
@@ -59,10 +53,7 @@ class Output {
 
   /// hidden [rows, C] -> natural log-probabilities [rows, V].
   virtual void log_probabilities(
-      int64_t rows,
-      const float* hidden,
-      float* out,
-      Workspace& space) const = 0;
+      int64_t rows, const float* hidden, float* out, Workspace& space) const = 0;
 
   /// The `count` best next tokens, at least one, of one row, hidden [C]: those
   /// that select_row() chooses out of its log-probabilities, the same bits, but
@@ -77,10 +68,7 @@ class Output {
   /// Log-probabilities of one word a row: words [rows] -> out [rows]. Error for
   /// words outside the vocabulary.
   virtual void score(
-      std::span<const int32_t> words,
-      const float* hidden,
-      float* out,
-      Workspace& space) const = 0;
+      std::span<const int32_t> words, const float* hidden, float* out, Workspace& space) const = 0;
 
   /// True when one softmax of logits gives the log-probabilities of all words.
   virtual bool has_logits() const { return true; }

@@ -20,11 +20,7 @@ inline int64_t rows_in_chunk(int64_t vocabulary) {
 /// Error for words outside the vocabulary.
 inline void check_word(int32_t word, int64_t vocabulary) {
   SEQCONV_CHECK(
-      word >= 0 && word < vocabulary,
-      "ids must be in [0, ",
-      vocabulary,
-      "), but got ",
-      word);
+      word >= 0 && word < vocabulary, "ids must be in [0, ", vocabulary, "), but got ", word);
 }
 
 /// logits [rows, V] -> log-probabilities, in place.
@@ -39,9 +35,7 @@ inline std::span<const float> span_of(const float* numbers, int64_t count) {
 }
 
 /// Scores of logits whose softmax is the words' probabilities.
-inline WordScores softmax_scores(
-    std::span<const float> logits,
-    Workspace::Frame& frame) {
+inline WordScores softmax_scores(std::span<const float> logits, Workspace::Frame& frame) {
   static_assert(kWordBlock == kernels::kMaximaBlock);
   const size_t blocks = logits.size() / kWordBlock;
   float* const maxima = frame.take(static_cast<int64_t>(blocks));

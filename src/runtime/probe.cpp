@@ -8,27 +8,20 @@ namespace seqconv::internal {
 namespace {
 
 void add_options(
-    const ModelOptions& options,
-    Task task,
-    Side side,
-    std::vector<LayerProbe>& found) {
+    const ModelOptions& options, Task task, Side side, std::vector<LayerProbe>& found) {
   for (size_t i = 0; i < found.size(); ++i)
-    found[i].options =
-        layer_options(options, task, side, static_cast<int64_t>(i));
+    found[i].options = layer_options(options, task, side, static_cast<int64_t>(i));
 }
 
 }  // namespace
 
 ModelProbe probe_translation(
-    const ModelToRun& model,
-    const std::vector<int32_t>& source,
-    std::span<const int32_t> target) {
+    const ModelToRun& model, const std::vector<int32_t>& source, std::span<const int32_t> target) {
   const runtime::TranslationModel opened(model, ComputeType::kModel);
   runtime::Workspace source_space, space;
   runtime::Workspace::Frame kept(source_space);
   ModelProbe found;
-  const runtime::Sources read =
-      opened.probe(source, found.encoder, kept, space);
+  const runtime::Sources read = opened.probe(source, found.encoder, kept, space);
   std::vector<int32_t> ids = {kEndId};
   ids.insert(ids.end(), target.begin(), target.end());
   found.decoder = opened.decoder().probe(ids, &read, space);
@@ -37,27 +30,14 @@ ModelProbe probe_translation(
   return found;
 }
 
-ModelProbe probe_language(
-    const ModelToRun& model,
-    std::span<const int32_t> ids) {
+ModelProbe probe_language(const ModelToRun& model, std::span<const int32_t> ids) {
   SEQCONV_CHECK(!ids.empty(), "a language model must be given a token");
-  const runtime::Weights weights(
-      model,
-      Task::kLanguageModel,
-      ComputeType::kModel);
-  const runtime::Decoder opened(
-      model.options,
-      Task::kLanguageModel,
-      model.vocabulary,
-      weights);
+  const runtime::Weights weights(model, Task::kLanguageModel, ComputeType::kModel);
+  const runtime::Decoder opened(model.options, Task::kLanguageModel, model.vocabulary, weights);
   runtime::Workspace space;
   ModelProbe found;
   found.decoder = opened.probe(ids, nullptr, space);
-  add_options(
-      model.options,
-      Task::kLanguageModel,
-      Side::kDecoder,
-      found.decoder);
+  add_options(model.options, Task::kLanguageModel, Side::kDecoder, found.decoder);
   return found;
 }
 

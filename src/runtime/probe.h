@@ -58,13 +58,9 @@ struct ModelProbe {
 /// runtime in the model's own type. Error as opening it, for ids outside the
 /// vocabularies, and beyond learned positions.
 ModelProbe probe_translation(
-    const ModelToRun& model,
-    const std::vector<int32_t>& source,
-    std::span<const int32_t> target);
+    const ModelToRun& model, const std::vector<int32_t>& source, std::span<const int32_t> target);
 
 /// The same of a text that a language model reads, at least one id.
-ModelProbe probe_language(
-    const ModelToRun& model,
-    std::span<const int32_t> ids);
+ModelProbe probe_language(const ModelToRun& model, std::span<const int32_t> ids);
 
 }  // namespace seqconv::internal

@@ -19,20 +19,17 @@ enum class ComputeType {
 };
 template <>
 struct EnumNames<ComputeType> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, ComputeType>>(
-          {{"model", ComputeType::kModel},
-           {"auto", ComputeType::kAuto},
-           {"float32", ComputeType::kFloat32},
-           {"bfloat16", ComputeType::kBfloat16},
-           {"int8", ComputeType::kInt8}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, ComputeType>>(
+      {{"model", ComputeType::kModel},
+       {"auto", ComputeType::kAuto},
+       {"float32", ComputeType::kFloat32},
+       {"bfloat16", ComputeType::kBfloat16},
+       {"int8", ComputeType::kInt8}});
 };
 
 /// The type of a model's weights in memory, whose file is of type `stored`; the
 /// same whenever it is asked on one machine.
-kernels::WeightType weight_type(
-    ComputeType compute,
-    kernels::WeightType stored);
+kernels::WeightType weight_type(ComputeType compute, kernels::WeightType stored);
 
 /// Memory of the logits of a batch that are there at a time.
 inline constexpr int64_t kLogitsBytes = int64_t{32} << 20;
@@ -45,15 +42,13 @@ class RuntimeBackends : public BackendOpener {
   /// logits_bytes: a step of a translation makes the logits of as many rows at
   /// a time as fit in it, of one at least. No number depends on it.
   explicit RuntimeBackends(
-      ComputeType compute = ComputeType::kModel,
-      int64_t logits_bytes = kLogitsBytes)
+      ComputeType compute = ComputeType::kModel, int64_t logits_bytes = kLogitsBytes)
       : compute_(compute), logits_bytes_(logits_bytes) {}
 
   std::string_view name() const override { return "runtime"; }
   std::shared_ptr<const TranslationBackend> translation(
       const std::vector<ModelToRun>& models) const override;
-  std::shared_ptr<const LanguageBackend> language(
-      const ModelToRun& model) const override;
+  std::shared_ptr<const LanguageBackend> language(const ModelToRun& model) const override;
 
  private:
   ComputeType compute_;

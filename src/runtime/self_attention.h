@@ -12,18 +12,12 @@ namespace seqconv::internal::runtime {
 /// Multi-head self-attention, of a window or of all positions.
 class SelfAttentionMixer : public Mixer {
  public:
-  SelfAttentionMixer(
-      const MixerOptions& options,
-      const Weights& weights,
-      const std::string& name)
+  SelfAttentionMixer(const MixerOptions& options, const Weights& weights, const std::string& name)
       : options_(options),
         in_(weights.linear(name + "attention.in_proj")),
         out_(weights.linear(name + "attention.out_proj")) {}
 
-  void forward(
-      const Sequences& sequences,
-      const LayerRows& rows,
-      Workspace& space) const override {
+  void forward(const Sequences& sequences, const LayerRows& rows, Workspace& space) const override {
     Workspace::Frame frame(space);
     const int64_t count = sequences.rows(), C = options_.dim;
     float* const y = frame.take(count * C);
@@ -54,8 +48,7 @@ class SelfAttentionMixer : public Mixer {
     finish(count, y, rows);
   }
 
-  PositionWeights probe(int64_t steps, const float* x, Workspace& space)
-      const override {
+  PositionWeights probe(int64_t steps, const float* x, Workspace& space) const override {
     Workspace::Frame frame(space);
     const int64_t C = options_.dim, H = options_.heads, R = C / H;
     const float* const qkv = projected(steps, x, frame);
@@ -93,8 +86,7 @@ class SelfAttentionMixer : public Mixer {
   /// Says where keys and values of `count` rows lie.
   struct Places {
     Places(int64_t count, Workspace::Frame& frame)
-        : keys(frame.take<const float*>(count)),
-          values(frame.take<const float*>(count)) {}
+        : keys(frame.take<const float*>(count)), values(frame.take<const float*>(count)) {}
     const float** keys;
     const float** values;
   };
@@ -107,8 +99,7 @@ class SelfAttentionMixer : public Mixer {
   }
 
   /// The rows [from, to) that row r of a sequence [first, end) sees.
-  std::pair<int64_t, int64_t> visible(int64_t r, int64_t first, int64_t end)
-      const {
+  std::pair<int64_t, int64_t> visible(int64_t r, int64_t first, int64_t end) const {
     const int64_t K = options_.kernel_size;
     if (K == 0)
       return {first, options_.causal ? r + 1 : end};
@@ -117,8 +108,7 @@ class SelfAttentionMixer : public Mixer {
   }
 
   /// Queries, keys and values [rows, 3C].
-  float* projected(int64_t rows, const float* x, Workspace::Frame& frame)
-      const {
+  float* projected(int64_t rows, const float* x, Workspace::Frame& frame) const {
     float* const qkv = frame.take(rows * 3 * options_.dim);
     in_.run({.rows = rows, .x = x, .y = qkv});
     return qkv;
@@ -138,8 +128,7 @@ class SelfAttentionMixer::Steps : public MixerSteps {
   Steps(const SelfAttentionMixer& mixer, Workspace::Frame& kept)
       : mixer_(mixer), log_(2 * mixer.options_.dim, mixer.reach(), kept) {}
 
-  void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space)
-      override {
+  void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space) override {
     Workspace::Frame frame(space);
     const int64_t C = mixer_.options_.dim, H = mixer_.options_.heads;
     const int64_t N = ancestry.rows(), count = ancestry.steps() * N;
@@ -178,8 +167,7 @@ class SelfAttentionMixer::Steps : public MixerSteps {
   RowLog log_;  // keys, values
 };
 
-inline std::unique_ptr<MixerSteps> SelfAttentionMixer::start(
-    Workspace::Frame& kept) const {
+inline std::unique_ptr<MixerSteps> SelfAttentionMixer::start(Workspace::Frame& kept) const {
   return std::make_unique<Steps>(*this, kept);
 }
 

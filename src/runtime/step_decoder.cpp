@@ -40,22 +40,14 @@ class RuntimeDecoder : public StepDecoder {
       if (words_ != nullptr)
         listed.emplace(model->decoder().output(), *words_, kept_);
       members_.push_back(
-          {std::move(model),
-           std::move(read),
-           std::move(past),
-           std::move(listed),
-           nullptr});
+          {std::move(model), std::move(read), std::move(past), std::move(listed), nullptr});
     }
     for (size_t i = 0; i < sources.size(); ++i)
       sentence_of_row_.push_back(static_cast<int32_t>(i));
   }
 
-  int64_t sentences() const override {
-    return members_[0].sources.sequences.count();
-  }
-  int64_t vocabulary_size() const override {
-    return members_[0].model->decoder().vocabulary();
-  }
+  int64_t sentences() const override { return members_[0].sources.sequences.count(); }
+  int64_t vocabulary_size() const override { return members_[0].model->decoder().vocabulary(); }
   int64_t max_steps() const override {
     int64_t steps = members_[0].model->decoder().max_tokens();
     for (const Member& member : members_)
@@ -113,8 +105,8 @@ class RuntimeDecoder : public StepDecoder {
   /// The end of the rows from `first` on whose logits fit in memory at a time:
   /// one at least.
   size_t end_of_chunk(size_t first) const {
-    const auto most = memory_.logits_bytes /
-        (std::ssize(members_) * static_cast<int64_t>(sizeof(float)));
+    const auto most =
+        memory_.logits_bytes / (std::ssize(members_) * static_cast<int64_t>(sizeof(float)));
     int64_t size = size_of(first);
     size_t end = first + 1;
     while (end < sentence_of_row_.size() && size + size_of(end) <= most)
@@ -123,9 +115,7 @@ class RuntimeDecoder : public StepDecoder {
   }
 
   /// Log-probabilities of the whole vocabulary.
-  std::span<const float> of_all_words(
-      const WordScores& scores,
-      Workspace::Frame& frame) const {
+  std::span<const float> of_all_words(const WordScores& scores, Workspace::Frame& frame) const {
     if (scores.words.empty())
       return scores.logits;
     const int64_t size = vocabulary_size();
@@ -138,41 +128,29 @@ class RuntimeDecoder : public StepDecoder {
 
   /// The steps of all models: their hidden rows.
   void run_layers(
-      std::span<const int32_t> parents,
-      std::span<const int32_t> tokens,
-      Workspace::Frame& frame) {
+      std::span<const int32_t> parents, std::span<const int32_t> tokens, Workspace::Frame& frame) {
     for (Member& member : members_) {
       const Decoder& decoder = member.model->decoder();
       member.hidden = frame.take(std::ssize(tokens) * decoder.dim());
       decoder.step(
-          parents,
-          tokens,
-          &member.sources,
-          sentence_of_row_,
-          member.past,
-          member.hidden,
-          space_);
+          parents, tokens, &member.sources, sentence_of_row_, member.past, member.hidden, space_);
     }
   }
 
   /// The candidates of some rows.
-  void
-  choose(const Rows& rows, const StepConstraints& constraints, int64_t count) {
+  void choose(const Rows& rows, const StepConstraints& constraints, int64_t count) {
     Workspace::Frame frame(space_);
-    const bool whole = members_.size() > 1 || constraints.each_row ||
-        !members_[0].output().has_logits();
-    const float* next =
-        whole ? mean_of_models(rows, frame) : logits(rows, frame);
+    const bool whole =
+        members_.size() > 1 || constraints.each_row || !members_[0].output().has_logits();
+    const float* next = whole ? mean_of_models(rows, frame) : logits(rows, frame);
     for (size_t row = rows.first; row < rows.end; ++row) {
       Workspace::Frame own(space_);
       const std::span numbers(next, static_cast<size_t>(size_of(row)));
-      WordScores scores =
-          whole ? WordScores{numbers} : softmax_scores(numbers, own);
+      WordScores scores = whole ? WordScores{numbers} : softmax_scores(numbers, own);
       scores.words = words_of(row);
       select_row(scores, constraints, row, count, candidates_[row]);
       if (constraints.each_row)
-        constraints.each_row(
-            {row, candidates_[row], of_all_words(scores, own)});
+        constraints.each_row({row, candidates_[row], of_all_words(scores, own)});
       next += numbers.size();
     }
   }
@@ -181,15 +159,10 @@ class RuntimeDecoder : public StepDecoder {
   /// adaptive softmax, which has no others.
   void run(const Member& member, const Rows& rows, float* out) {
     const Decoder& decoder = member.model->decoder();
-    const float* const hidden =
-        member.hidden + static_cast<int64_t>(rows.first) * decoder.dim();
+    const float* const hidden = member.hidden + static_cast<int64_t>(rows.first) * decoder.dim();
     const std::span all(sentence_of_row_);
     if (member.listed)
-      member.listed->logits(
-          all.subspan(rows.first, rows.end - rows.first),
-          hidden,
-          out,
-          space_);
+      member.listed->logits(all.subspan(rows.first, rows.end - rows.first), hidden, out, space_);
     else if (member.output().has_logits())
       member.output().logits().run(rows.count(), hidden, out, space_);
     else
@@ -232,8 +205,7 @@ class RuntimeDecoder : public StepDecoder {
     double sum = 0;
     for (int64_t m = 0; m < count; ++m)
       sum += std::exp(static_cast<double>(values[m * stride] - highest));
-    return highest +
-        static_cast<float>(std::log(sum / static_cast<double>(count)));
+    return highest + static_cast<float>(std::log(sum / static_cast<double>(count)));
   }
 
   std::unique_ptr<const WordLists> words_;  // null: all words
@@ -255,10 +227,7 @@ std::unique_ptr<StepDecoder> make_step_decoder(
     DecoderMemory memory,
     std::unique_ptr<const WordLists> words) {
   return std::make_unique<RuntimeDecoder>(
-      std::move(models),
-      sources,
-      std::move(memory),
-      std::move(words));
+      std::move(models), sources, std::move(memory), std::move(words));
 }
 
 }  // namespace seqconv::internal::runtime

@@ -11,10 +11,7 @@ namespace seqconv::internal::runtime {
 /// TaLK convolution (Lioutas & Guo 2020).
 class TalkConvolution : public Convolution {
  public:
-  TalkConvolution(
-      const MixerOptions& options,
-      const Weights& weights,
-      const std::string& name)
+  TalkConvolution(const MixerOptions& options, const Weights& weights, const std::string& name)
       : options_(options), offsets_(weights.linear(name + "conv.offsets")) {}
 
   void forward(
@@ -58,10 +55,7 @@ class TalkConvolution : public Convolution {
   }
 
   PositionWeights probe(
-      int64_t steps,
-      const float* h,
-      const float* /*query*/,
-      Workspace& space) const override {
+      int64_t steps, const float* h, const float* /*query*/, Workspace& space) const override {
     Workspace::Frame frame(space);
     const int64_t H = options_.heads, sides = options_.causal ? 1 : 2;
     const float* const offsets = predicted(steps, h, frame);
@@ -72,9 +66,7 @@ class TalkConvolution : public Convolution {
         const float* const own = offsets + t * sides * H + head;
         found.values.push_back(std::min(own[0] * most, static_cast<float>(t)));
         found.values.push_back(
-            options_.causal
-                ? 0.0F
-                : std::min(own[H] * most, static_cast<float>(steps - 1 - t)));
+            options_.causal ? 0.0F : std::min(own[H] * most, static_cast<float>(steps - 1 - t)));
       }
     return found;
   }
@@ -91,8 +83,7 @@ class TalkConvolution : public Convolution {
     Workspace::Frame frame(space);
     const int64_t H = options_.heads, D = options_.conv_dim;
     const int64_t window = options_.max_offset + 1;
-    const float* const offsets =
-        predicted(ancestry.steps() * ancestry.rows(), h, frame);
+    const float* const offsets = predicted(ancestry.steps() * ancestry.rows(), h, frame);
     const float** const rows = frame.take<const float*>(window);
     float* const taps = frame.take(H * window);
     const auto run = [&](int64_t step, int64_t row, int64_t number) {
@@ -110,8 +101,7 @@ class TalkConvolution : public Convolution {
 
  private:
   /// sigmoid(offset logits), [rows, H] or [rows, 2H].
-  float* predicted(int64_t rows, const float* h, Workspace::Frame& frame)
-      const {
+  float* predicted(int64_t rows, const float* h, Workspace::Frame& frame) const {
     const int64_t outputs = offsets_.weight.outputs();
     float* const offsets = frame.take(rows * outputs);
     offsets_.run({.rows = rows, .x = h, .y = offsets});
@@ -134,8 +124,7 @@ class TalkConvolution : public Convolution {
     std::fill_n(taps, count, 0.0F);
     std::fill_n(taps + count - 1 - whole, whole + 1, share);
     if (whole + 1 < count)
-      taps[count - 2 - whole] =
-          static_cast<float>(distance - static_cast<double>(whole)) * share;
+      taps[count - 2 - whole] = static_cast<float>(distance - static_cast<double>(whole)) * share;
   }
 
   MixerOptions options_;

@@ -3,17 +3,12 @@
 namespace seqconv::internal::runtime {
 
 std::vector<float> conv_bias(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name) {
-  return options.conv_bias ? weights.numbers(name + "conv.bias")
-                           : std::vector<float>();
+    const MixerOptions& options, const Weights& weights, const std::string& name) {
+  return options.conv_bias ? weights.numbers(name + "conv.bias") : std::vector<float>();
 }
 
 TapConvolution::TapConvolution(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name)
+    const MixerOptions& options, const Weights& weights, const std::string& name)
     : options_(options),
       maker_(
           {.normalization = options.normalization,
@@ -23,10 +18,7 @@ TapConvolution::TapConvolution(
       bias_(conv_bias(options, weights, name)) {}
 
 kernels::ConvForward<float, float> TapConvolution::sequence(
-    const Sequences& sequences,
-    int64_t i,
-    const float* h,
-    float* y) const {
+    const Sequences& sequences, int64_t i, const float* h, float* y) const {
   const int64_t at = sequences.first(i) * options_.conv_dim;
   return {
       .shape =
@@ -43,10 +35,7 @@ kernels::ConvForward<float, float> TapConvolution::sequence(
       .y = y + at};
 }
 
-PositionWeights TapConvolution::taps_of(
-    WeightForm form,
-    int64_t rows,
-    const float* logits) const {
+PositionWeights TapConvolution::taps_of(WeightForm form, int64_t rows, const float* logits) const {
   const int64_t H = options_.heads, K = options_.kernel_size;
   PositionWeights found{form, H, K, options_.padding_left()};
   std::vector<float> made(static_cast<size_t>(maker_.size()));

@@ -12,19 +12,13 @@ namespace seqconv::internal::runtime {
 
 /// The bias after the convolution, or none.
 std::vector<float> conv_bias(
-    const MixerOptions& options,
-    const Weights& weights,
-    const std::string& name);
+    const MixerOptions& options, const Weights& weights, const std::string& name);
 
 /// Calls row(step, r, number in [T', N, D]) for every row of the steps, in
 /// order; the rows of a step are in the log before.
 template <class Row>
 void for_step_rows(
-    const Ancestry& ancestry,
-    RowLog& log,
-    const float* h,
-    int64_t width,
-    const Row& row) {
+    const Ancestry& ancestry, RowLog& log, const float* h, int64_t width, const Row& row) {
   const int64_t N = ancestry.rows();
   for (int64_t t = 0; t < ancestry.steps(); ++t) {
     const int64_t step = ancestry.first() + t;
@@ -37,10 +31,7 @@ void for_step_rows(
 /// A convolution with K taps a head, of whatever logits.
 class TapConvolution : public Convolution {
  public:
-  TapConvolution(
-      const MixerOptions& options,
-      const Weights& weights,
-      const std::string& name);
+  TapConvolution(const MixerOptions& options, const Weights& weights, const std::string& name);
 
   int64_t reach() const override { return options_.kernel_size - 1; }
 
@@ -49,17 +40,13 @@ class TapConvolution : public Convolution {
 
   /// The kernels of `rows` rows of logits [rows, H, K], as they are where the
   /// whole kernel lies within the sequence.
-  PositionWeights taps_of(WeightForm form, int64_t rows, const float* logits)
-      const;
+  PositionWeights taps_of(WeightForm form, int64_t rows, const float* logits) const;
   /// Takes the taps outside of a sequence away where this is done.
   void renormalize(PositionWeights& taps) const;
 
   /// The convolution of sequence `i`, but for its logits.
   kernels::ConvForward<float, float> sequence(
-      const Sequences& sequences,
-      int64_t i,
-      const float* h,
-      float* y) const;
+      const Sequences& sequences, int64_t i, const float* h, float* y) const;
 
   /// Rows of the next steps; taps(number, count) gives the taps of the row with
   /// that number, which sees `count` inputs.

@@ -27,9 +27,8 @@ class RuntimeTranslation : public TranslationBackend {
   }
 
   bool limits_words() const override {
-    return std::ranges::all_of(models_, [](const auto& model) {
-      return model->decoder().output().has_logits();
-    });
+    return std::ranges::all_of(
+        models_, [](const auto& model) { return model->decoder().output().has_logits(); });
   }
   std::unique_ptr<StepDecoder> start_within(
       const std::vector<std::vector<int32_t>>& sources,
@@ -41,15 +40,12 @@ class RuntimeTranslation : public TranslationBackend {
         " and ",
         words.size());
     SEQCONV_CHECK(
-        limits_words(),
-        "an adaptive softmax takes no lists of words: its bands are its own");
+        limits_words(), "an adaptive softmax takes no lists of words: its bands are its own");
     return runtime::make_step_decoder(
         models_,
         sources,
         memory_,
-        std::make_unique<const runtime::WordLists>(
-            words,
-            models_[0]->decoder().vocabulary()));
+        std::make_unique<const runtime::WordLists>(words, models_[0]->decoder().vocabulary()));
   }
 
   std::vector<double> score(
@@ -77,10 +73,7 @@ class RuntimeTranslation : public TranslationBackend {
 std::vector<double> RuntimeTranslation::score(
     const std::vector<std::vector<int32_t>>& sources,
     const std::vector<std::vector<int32_t>>& targets) const {
-  SEQCONV_CHECK(
-      models_.size() == 1,
-      "one model scores at a time, but there are ",
-      models_.size());
+  SEQCONV_CHECK(models_.size() == 1, "one model scores at a time, but there are ", models_.size());
   SEQCONV_CHECK(
       sources.size() == targets.size(),
       "every source must have a target, but there are ",
@@ -91,8 +84,7 @@ std::vector<double> RuntimeTranslation::score(
     return {};
   const runtime::WorkspacePool::Loan spaces(memory_.pool);
   runtime::Workspace::Frame kept(spaces->kept);
-  const runtime::Sources read =
-      models_[0]->read(sources, kept, spaces->scratch);
+  const runtime::Sources read = models_[0]->read(sources, kept, spaces->scratch);
   runtime::Ids given, wanted;
   std::vector<int32_t> ids;
   for (const std::vector<int32_t>& target : targets) {
@@ -104,16 +96,10 @@ std::vector<double> RuntimeTranslation::score(
   }
   std::vector<float> scores(wanted.ids.size());
   models_[0]->decoder().score(
-      given.sequences,
-      given.ids,
-      wanted.ids,
-      &read,
-      scores.data(),
-      spaces->scratch);
+      given.sequences, given.ids, wanted.ids, &read, scores.data(), spaces->scratch);
   std::vector<double> sums(targets.size(), 0.0);
   for (size_t i = 0; i < targets.size(); ++i)
-    for (int64_t t = given.sequences.begin[i]; t < given.sequences.begin[i + 1];
-         ++t)
+    for (int64_t t = given.sequences.begin[i]; t < given.sequences.begin[i + 1]; ++t)
       sums[i] += scores[static_cast<size_t>(t)];
   return sums;
 }
@@ -132,8 +118,7 @@ std::shared_ptr<const TranslationBackend> RuntimeBackends::translation(
         " and ",
         model.vocabulary.target,
         " symbols");
-    opened.push_back(
-        std::make_shared<const runtime::TranslationModel>(model, compute_));
+    opened.push_back(std::make_shared<const runtime::TranslationModel>(model, compute_));
   }
   return std::make_shared<RuntimeTranslation>(std::move(opened), logits_bytes_);
 }

@@ -24,10 +24,7 @@ WeightType stored_type(const SafetensorsReader& file) {
 
 float element(const TensorView& view, int64_t i) {
   float value;
-  std::memcpy(
-      &value,
-      view.data.data() + static_cast<size_t>(i) * sizeof(value),
-      sizeof(value));
+  std::memcpy(&value, view.data.data() + static_cast<size_t>(i) * sizeof(value), sizeof(value));
   return value;
 }
 
@@ -36,11 +33,7 @@ const int8_t* whole_numbers(const TensorView& view) {
 }
 
 /// Row `n` of a matrix of int8 as float32.
-void copy_int8_row(
-    const TensorView& view,
-    const TensorView& scales,
-    int64_t n,
-    float* out) {
+void copy_int8_row(const TensorView& view, const TensorView& scales, int64_t n, float* out) {
   const int64_t width = view.shape[1];
   const int8_t* const row = whole_numbers(view) + n * width;
   const float scale = element(scales, n);
@@ -60,17 +53,13 @@ void Table::copy_row(int64_t id, float* out) const {
   const auto width = static_cast<size_t>(view_->shape[1]);
   const size_t bytes = width * element_size(view_->type);
   copy_floats(
-      view_->type,
-      view_->data.subspan(static_cast<size_t>(id) * bytes, bytes),
-      {out, width});
+      view_->type, view_->data.subspan(static_cast<size_t>(id) * bytes, bytes), {out, width});
 }
 
 Weights::Weights(const ModelToRun& model, Task task, ComputeType compute)
     : file_(std::make_shared<const SafetensorsReader>(model.parameters)) {
   check_vocabulary(model.options, task, model.vocabulary);
-  check_parameters(
-      *file_,
-      list_parameters(model.options, task, model.vocabulary));
+  check_parameters(*file_, list_parameters(model.options, task, model.vocabulary));
   type_ = weight_type(compute, stored_type(*file_));
 }
 
@@ -78,13 +67,8 @@ Weights::~Weights() {
   file_->release();
 }
 
-PackedLinear Weights::pack(
-    const float* weight,
-    int64_t outputs,
-    int64_t inputs,
-    bool gated) const {
-  const bool fits =
-      type_ != WeightType::kInt8 || inputs < kernels::kMostInt8Inputs;
+PackedLinear Weights::pack(const float* weight, int64_t outputs, int64_t inputs, bool gated) const {
+  const bool fits = type_ != WeightType::kInt8 || inputs < kernels::kMostInt8Inputs;
   return {weight, outputs, inputs, gated, fits ? type_ : WeightType::kFloat32};
 }
 
@@ -101,10 +85,7 @@ std::vector<float> Weights::numbers(const std::string& name) const {
 
 Table Weights::table(const std::string& name) const {
   const TensorView& view = file_->at(name);
-  return {
-      file_,
-      &view,
-      view.type == ElementType::kI8 ? &file_->at(scale_name(name)) : nullptr};
+  return {file_, &view, view.type == ElementType::kI8 ? &file_->at(scale_name(name)) : nullptr};
 }
 
 PackedLinear Weights::packed(const std::string& name, bool gated) const {

@@ -64,15 +64,10 @@ class Weights {
   kernels::WeightType type() const { return type_; }
 
   bool contains(const std::string& name) const { return file_->contains(name); }
-  const std::vector<int64_t>& shape(const std::string& name) const {
-    return file_->at(name).shape;
-  }
+  const std::vector<int64_t>& shape(const std::string& name) const { return file_->at(name).shape; }
   /// A matrix [outputs, inputs] of which rows are in memory.
   kernels::PackedLinear pack(
-      const float* weight,
-      int64_t outputs,
-      int64_t inputs,
-      bool gated = false) const;
+      const float* weight, int64_t outputs, int64_t inputs, bool gated = false) const;
   /// All numbers of a parameter, as float32.
   std::vector<float> numbers(const std::string& name) const;
   Table table(const std::string& name) const;

@@ -30,9 +30,7 @@ void check_list(std::span<const int32_t> list, int64_t vocabulary) {
 
 }  // namespace
 
-WordLists::WordLists(
-    std::vector<std::vector<int32_t>> lists,
-    int64_t vocabulary)
+WordLists::WordLists(std::vector<std::vector<int32_t>> lists, int64_t vocabulary)
     : lists_(std::move(lists)), places_(lists_.size()) {
   for (size_t first = 0; first < lists_.size(); first += kTogether) {
     const size_t end = std::min(first + kTogether, lists_.size());
@@ -45,16 +43,13 @@ WordLists::WordLists(
     all.erase(std::ranges::unique(all).begin(), all.end());
     for (size_t i = first; i < end; ++i)
       for (const int32_t word : lists_[i])
-        places_[i].push_back(static_cast<int32_t>(
-            std::ranges::lower_bound(all, word) - all.begin()));
+        places_[i].push_back(
+            static_cast<int32_t>(std::ranges::lower_bound(all, word) - all.begin()));
     groups_.push_back(std::move(all));
   }
 }
 
-ListedOutput::ListedOutput(
-    const Output& output,
-    const WordLists& lists,
-    Workspace::Frame& kept)
+ListedOutput::ListedOutput(const Output& output, const WordLists& lists, Workspace::Frame& kept)
     : lists_(&lists) {
   for (const std::vector<int32_t>& words : lists.groups_)
     groups_.push_back(output.logits().only(words, kept));
@@ -67,8 +62,7 @@ void ListedOutput::logits(
     Workspace& space) const {
   for (size_t first = 0, end = 0; first < sentence_of_row.size(); first = end) {
     const size_t number = WordLists::group_of(sentence_of_row[first]);
-    while (end < sentence_of_row.size() &&
-           WordLists::group_of(sentence_of_row[end]) == number)
+    while (end < sentence_of_row.size() && WordLists::group_of(sentence_of_row[end]) == number)
       ++end;
     const WordLogits& group = groups_[number];
     const auto rows = static_cast<int64_t>(end - first);
@@ -77,10 +71,8 @@ void ListedOutput::logits(
     group.run(rows, hidden, logits, space);
     hidden += rows * group.dim();
     for (size_t row = first; row < end; ++row) {
-      const float* const own =
-          logits + static_cast<int64_t>(row - first) * group.words();
-      const auto& places =
-          lists_->places_[static_cast<size_t>(sentence_of_row[row])];
+      const float* const own = logits + static_cast<int64_t>(row - first) * group.words();
+      const auto& places = lists_->places_[static_cast<size_t>(sentence_of_row[row])];
       for (size_t i = 0; i < places.size(); ++i)
         out[i] = own[places[i]];
       out += places.size();

@@ -24,9 +24,7 @@ class WordLists {
  private:
   friend class ListedOutput;
 
-  static size_t group_of(int32_t sentence) {
-    return static_cast<size_t>(sentence) / kTogether;
-  }
+  static size_t group_of(int32_t sentence) { return static_cast<size_t>(sentence) / kTogether; }
 
   static constexpr size_t kTogether = 8;
 
@@ -39,10 +37,7 @@ class WordLists {
 class ListedOutput {
  public:
   /// Gathers the weights in `kept`, which must outlive it, as `lists` must.
-  ListedOutput(
-      const Output& output,
-      const WordLists& lists,
-      Workspace::Frame& kept);
+  ListedOutput(const Output& output, const WordLists& lists, Workspace::Frame& kept);
 
   /// hidden [rows, C] -> logits of the words of each row's sentence, row after
   /// row.

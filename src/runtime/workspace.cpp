@@ -32,9 +32,8 @@ int64_t generous(int64_t size) {
 // Sanitizers know their ends.
 std::byte* map_page(int64_t size) {
   try {
-    return static_cast<std::byte*>(::operator new (
-        static_cast<size_t>(size),
-        std::align_val_t{kSystemPage}));
+    return static_cast<std::byte*>(
+        ::operator new (static_cast<size_t>(size), std::align_val_t{kSystemPage}));
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -67,8 +66,7 @@ void Workspace::turn_page(int64_t size) {
   if (next >= pages_.size() || pages_[next].size < size) {
     drop_from(next);
     add_page(
-        std::max({generous(size), live_ / 2, joined_, kFirstPage}),
-        std::max(size, kSystemPage));
+        std::max({generous(size), live_ / 2, joined_, kFirstPage}), std::max(size, kSystemPage));
   }
   page_ = next;
   used_ = 0;

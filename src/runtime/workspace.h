@@ -27,10 +27,7 @@ class Workspace {
   class Frame {
    public:
     explicit Frame(Workspace& space)
-        : space_(space),
-          page_(space.page_),
-          used_(space.used_),
-          live_(space.live_) {}
+        : space_(space), page_(space.page_), used_(space.used_), live_(space.live_) {}
     ~Frame() {
       space_.page_ = page_;
       space_.used_ = used_;
@@ -44,8 +41,7 @@ class Workspace {
     /// Unset memory for `count` elements, at the start of a cache line.
     template <class T = float>
     T* take(int64_t count) {
-      return reinterpret_cast<T*>(
-          space_.take(count * static_cast<int64_t>(sizeof(T))));
+      return reinterpret_cast<T*>(space_.take(count * static_cast<int64_t>(sizeof(T))));
     }
 
    private:

@@ -26,10 +26,7 @@ double length_score(double log_probability, double length, double penalty) {
 
 /// The hypothesis `live` closed by </s>, whose log-probability is `end_score`.
 Hypothesis close_hypothesis(
-    const Beam& beam,
-    const LiveHypothesis& live,
-    float end_score,
-    double length_penalty) {
+    const Beam& beam, const LiveHypothesis& live, float end_score, double length_penalty) {
   Hypothesis hypothesis;
   hypothesis.tokens.push_back(kEndId);
   hypothesis.token_scores.push_back(end_score);
@@ -43,9 +40,7 @@ Hypothesis close_hypothesis(
   std::reverse(hypothesis.token_scores.begin(), hypothesis.token_scores.end());
   hypothesis.log_probability = live.log_probability + end_score;
   hypothesis.score = length_score(
-      hypothesis.log_probability,
-      static_cast<double>(hypothesis.tokens.size()),
-      length_penalty);
+      hypothesis.log_probability, static_cast<double>(hypothesis.tokens.size()), length_penalty);
   return hypothesis;
 }
 
@@ -100,9 +95,7 @@ size_t within_beam(
   size_t ahead = 0;
   for (size_t rank = 0; rank < extensions.size(); ++rank) {
     const double score = length_score(
-        extensions[rank].log_probability,
-        static_cast<double>(length),
-        options.length_penalty);
+        extensions[rank].log_probability, static_cast<double>(length), options.length_penalty);
     while (ahead < finished.size() && finished[ahead] >= score)
       ++ahead;
     if (rank + ahead >= static_cast<size_t>(options.beam))
@@ -111,15 +104,11 @@ size_t within_beam(
   return extensions.size();
 }
 
-void finish(
-    Beam& beam,
-    std::span<const Extension> extensions,
-    const SearchOptions& options) {
+void finish(Beam& beam, std::span<const Extension> extensions, const SearchOptions& options) {
   const size_t width = static_cast<size_t>(options.beam);
   const size_t considered = std::min(extensions.size(), width);
   for (const Extension& extension : extensions.first(considered)) {
-    const bool full =
-        !options.stepwise_length_penalty && beam.finished.size() >= width;
+    const bool full = !options.stepwise_length_penalty && beam.finished.size() >= width;
     if (extension.token != kEndId || full)
       continue;
     beam.finished.push_back(close_hypothesis(
@@ -132,10 +121,7 @@ void finish(
 
 void give_up(Beam& beam, const SearchOptions& options) {
   beam.finished.push_back(close_hypothesis(
-      beam,
-      beam.live.front(),
-      -std::numeric_limits<float>::infinity(),
-      options.length_penalty));
+      beam, beam.live.front(), -std::numeric_limits<float>::infinity(), options.length_penalty));
 }
 
 void prune(Beam& beam, std::span<const Extension> extensions, int64_t width) {
@@ -146,8 +132,7 @@ void prune(Beam& beam, std::span<const Extension> extensions, int64_t width) {
     if (extension.token == kEndId)
       continue;
     const int32_t node = static_cast<int32_t>(beam.nodes.size());
-    const LiveHypothesis& parent =
-        beam.live[static_cast<size_t>(extension.row)];
+    const LiveHypothesis& parent = beam.live[static_cast<size_t>(extension.row)];
     beam.nodes.push_back({parent.node, extension.token, extension.score});
     beam.ngrams.add(parent.node, extension.token);
     survivors.push_back({node, extension.row, extension.log_probability});
@@ -161,8 +146,7 @@ void advance(
     std::span<const std::vector<Candidate>> rows,
     int64_t vocabulary_size,
     const SearchOptions& options) {
-  std::vector<Extension> extensions =
-      expand(beam, rows, vocabulary_size, 2 * options.beam);
+  std::vector<Extension> extensions = expand(beam, rows, vocabulary_size, 2 * options.beam);
   const bool stepwise = options.stepwise_length_penalty;
   if (stepwise)
     extensions.resize(within_beam(beam, extensions, step + 1, options));
@@ -170,8 +154,7 @@ void advance(
   const bool last = step >= beam.limits.max_length || extensions.empty();
   if (last && beam.finished.empty())
     give_up(beam, options);
-  const bool full =
-      !stepwise && static_cast<int64_t>(beam.finished.size()) >= options.beam;
+  const bool full = !stepwise && static_cast<int64_t>(beam.finished.size()) >= options.beam;
   if (last || full)
     beam.live.clear();
   else
@@ -180,12 +163,9 @@ void advance(
 
 std::vector<Hypothesis> best_finished(Beam&& beam, int64_t n_best) {
   std::vector<Hypothesis> best = std::move(beam.finished);
-  std::stable_sort(
-      best.begin(),
-      best.end(),
-      [](const Hypothesis& a, const Hypothesis& b) {
-        return a.score > b.score;
-      });
+  std::stable_sort(best.begin(), best.end(), [](const Hypothesis& a, const Hypothesis& b) {
+    return a.score > b.score;
+  });
   if (static_cast<int64_t>(best.size()) > n_best)
     best.resize(static_cast<size_t>(n_best));
   return best;

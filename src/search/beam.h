@@ -64,10 +64,7 @@ size_t within_beam(
 /// Moves the hypotheses that end here to `finished`: </s> counts only within
 /// the first `options.beam` extensions. It takes no more than `options.beam`
 /// but with a stepwise penalty, where later ones may be the better ones.
-void finish(
-    Beam& beam,
-    std::span<const Extension> extensions,
-    const SearchOptions& options);
+void finish(Beam& beam, std::span<const Extension> extensions, const SearchOptions& options);
 
 /// Ends the best live hypothesis by </s> with log-probability minus infinity:
 /// the way out when nothing at all can follow and nothing was finished.

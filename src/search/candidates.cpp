@@ -17,9 +17,7 @@ bool comes_before(const Candidate& a, const Candidate& b) {
   return a.score > b.score || (a.score == b.score && a.token < b.token);
 }
 
-const RowConstraint* constraint_of(
-    const StepConstraints& constraints,
-    size_t row) {
+const RowConstraint* constraint_of(const StepConstraints& constraints, size_t row) {
   return constraints.rows.empty() ? nullptr : &constraints.rows[row];
 }
 
@@ -36,8 +34,7 @@ float largest_of(const float* logits) {
       largest[j] = logits[i + j] > largest[j] ? logits[i + j] : largest[j];
   for (size_t half = kAtOnce / 2; half > 0; half /= 2)
     for (size_t j = 0; j < half; ++j)
-      largest[j] =
-          largest[j + half] > largest[j] ? largest[j + half] : largest[j];
+      largest[j] = largest[j + half] > largest[j] ? largest[j + half] : largest[j];
   return largest[0];
 }
 
@@ -86,13 +83,9 @@ size_t place_of(const WordScores& scores, int32_t forced) {
   return static_cast<size_t>(found - scores.words.begin());
 }
 
-void select_forced(
-    const WordScores& scores,
-    int32_t forced,
-    std::vector<Candidate>& out) {
+void select_forced(const WordScores& scores, int32_t forced, std::vector<Candidate>& out) {
   out.clear();
-  const float score =
-      scores.log_probability(scores.logits[place_of(scores, forced)]);
+  const float score = scores.log_probability(scores.logits[place_of(scores, forced)]);
   if (score > kMinusInfinity)
     out.push_back({forced, score});
 }
@@ -100,10 +93,7 @@ void select_forced(
 }  // namespace
 
 BestCandidates::BestCandidates(
-    const StepConstraints& constraints,
-    size_t row,
-    int64_t count,
-    std::vector<Candidate>& out)
+    const StepConstraints& constraints, size_t row, int64_t count, std::vector<Candidate>& out)
     : constraints_(constraints),
       constraint_(constraint_of(constraints, row)),
       limit_(static_cast<size_t>(count)),
@@ -125,23 +115,17 @@ void BestCandidates::put(int32_t token, float score) {
 
 // Few tokens are ever admitted, so a linear search is cheap.
 bool BestCandidates::may_come(int32_t token) const {
-  if (!is_producible(token) ||
-      std::ranges::binary_search(constraints_.excluded, token))
+  if (!is_producible(token) || std::ranges::binary_search(constraints_.excluded, token))
     return false;
   return constraint_ == nullptr ||
-      std::ranges::find(constraint_->banned, token) ==
-      constraint_->banned.end();
+      std::ranges::find(constraint_->banned, token) == constraint_->banned.end();
 }
 
 size_t BestCandidates::bans() const {
-  return constraints_.excluded.size() +
-      (constraint_ == nullptr ? 0 : constraint_->banned.size());
+  return constraints_.excluded.size() + (constraint_ == nullptr ? 0 : constraint_->banned.size());
 }
 
-void BestCandidates::add_each(
-    const WordScores& scores,
-    size_t begin,
-    size_t end) {
+void BestCandidates::add_each(const WordScores& scores, size_t begin, size_t end) {
   const auto offer = [&](size_t i) {
     const float score = scores.log_probability(scores.logits[i]);
     if (admits(score))
@@ -173,8 +157,7 @@ void BestCandidates::add(const WordScores& scores) {
   const std::span<const float> maxima = block_maxima(scores);
   if (maxima.empty())
     return;
-  const float least =
-      scores.log_probability(least_of_best(maxima.subspan(1), limit_ + bans()));
+  const float least = scores.log_probability(least_of_best(maxima.subspan(1), limit_ + bans()));
   for (size_t b = 1; b < maxima.size(); ++b) {
     const float largest = scores.log_probability(maxima[b]);
     if (largest >= least && admits(largest))
@@ -213,14 +196,10 @@ void select_row(
         return std::isfinite(scores.log_probability(logit));
       }))
     throw NoProbability(
-        "the model gives no token a finite probability: its weights are too "
-        "large, or damaged");
+        "the model gives no token a finite probability: its weights are too large, or damaged");
 }
 
-void NextTokens::best(
-    const RowConstraint& constraint,
-    int64_t count,
-    std::vector<Candidate>& out) {
+void NextTokens::best(const RowConstraint& constraint, int64_t count, std::vector<Candidate>& out) {
   select_candidates(
       {log_probabilities()},
       {.rows = {&constraint, 1}},

@@ -32,9 +32,7 @@ struct WordScores {
     return words.empty() ? first + static_cast<int32_t>(i) : words[i];
   }
   /// Never falls where the logit grows, so that maxima stay maxima.
-  float log_probability(float logit) const {
-    return ((logit - maximum) - log_sum) - band_cost;
-  }
+  float log_probability(float logit) const { return ((logit - maximum) - log_sum) - band_cost; }
 };
 
 /// The best next tokens of row `row` of a step, chosen out of words that are
@@ -43,17 +41,13 @@ class BestCandidates {
  public:
   /// Writes into `out`, which is cleared first: at most `count`.
   BestCandidates(
-      const StepConstraints& constraints,
-      size_t row,
-      int64_t count,
-      std::vector<Candidate>& out);
+      const StepConstraints& constraints, size_t row, int64_t count, std::vector<Candidate>& out);
 
   /// Whether one of the next words can come in with this log-probability: a
   /// higher token that only equals the last of the best loses.
   bool admits(float log_probability) const {
-    return log_probability > (heap_.size() < limit_
-                                  ? -std::numeric_limits<float>::infinity()
-                                  : heap_.front().score);
+    return log_probability >
+        (heap_.size() < limit_ ? -std::numeric_limits<float>::infinity() : heap_.front().score);
   }
   void add(const WordScores& scores);
   /// Puts them in order; nothing is added afterwards.
@@ -107,10 +101,7 @@ class NextTokens {
   /// The `count` best of them into `out`, as select_candidates chooses them.
   /// Where not all are asked for, not all need be made. May throw
   /// NoProbability where none is finite.
-  virtual void best(
-      const RowConstraint& constraint,
-      int64_t count,
-      std::vector<Candidate>& out);
+  virtual void best(const RowConstraint& constraint, int64_t count, std::vector<Candidate>& out);
 };
 
 }  // namespace seqconv::internal

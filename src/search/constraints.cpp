@@ -6,10 +6,7 @@
 
 namespace seqconv::internal::decode {
 
-Limits make_limits(
-    const SearchOptions& options,
-    const SearchInput& input,
-    int64_t max_steps) {
+Limits make_limits(const SearchOptions& options, const SearchInput& input, int64_t max_steps) {
   Limits limits;
   limits.max_length = maximum_length(options, input.source_length, max_steps);
   limits.min_length = options.min_length;
@@ -23,15 +20,11 @@ Limits make_limits(
 
 bool constrains(const Limits& limits, int64_t step) {
   return step >= limits.max_length || step < limits.min_length ||
-      step < static_cast<int64_t>(limits.prefix.size()) ||
-      limits.no_repeat_ngram > 0;
+      step < static_cast<int64_t>(limits.prefix.size()) || limits.no_repeat_ngram > 0;
 }
 
 RowConstraint row_constraint(
-    const Limits& limits,
-    int64_t step,
-    const RepeatedNgrams& ngrams,
-    int32_t last) {
+    const Limits& limits, int64_t step, const RepeatedNgrams& ngrams, int32_t last) {
   RowConstraint row;
   if (step >= limits.max_length) {
     row.forced = kEndId;

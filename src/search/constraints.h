@@ -19,10 +19,7 @@ struct Limits {
 };
 
 /// The limits of one sentence.
-Limits make_limits(
-    const SearchOptions& options,
-    const SearchInput& input,
-    int64_t max_steps);
+Limits make_limits(const SearchOptions& options, const SearchInput& input, int64_t max_steps);
 
 /// Tells whether `step` can be constrained at all, whatever the hypothesis.
 bool constrains(const Limits& limits, int64_t step);
@@ -30,9 +27,6 @@ bool constrains(const Limits& limits, int64_t step);
 /// Says what may come in `step`, behind token number `last` of `ngrams`. In
 /// this order: </s> at the maximum length, the prefix, the bans.
 RowConstraint row_constraint(
-    const Limits& limits,
-    int64_t step,
-    const RepeatedNgrams& ngrams,
-    int32_t last);
+    const Limits& limits, int64_t step, const RepeatedNgrams& ngrams, int32_t last);
 
 }  // namespace seqconv::internal::decode

@@ -12,8 +12,7 @@ int32_t RepeatedNgrams::add(int32_t parent, int32_t token) {
   const auto number = static_cast<int32_t>(nodes_.size());
   // Jumps double: any level is a few of them away (Myers 1983).
   const int32_t far = jump(parent);
-  const bool equal =
-      level(parent) - level(far) == level(far) - level(jump(far));
+  const bool equal = level(parent) - level(far) == level(far) - level(jump(far));
   nodes_.push_back(
       {.parent = parent,
        .token = token,
@@ -49,8 +48,7 @@ void RepeatedNgrams::ban(int32_t last, std::vector<int32_t>& banned) const {
       banned.push_back(node(i).token);
     return;
   }
-  for (int32_t before = node(last).same_past; before >= 0;
-       before = node(before).same_past) {
+  for (int32_t before = node(last).same_past; before >= 0; before = node(before).same_past) {
     const int32_t next = node(above(last, level(before) + 1)).token;
     if (std::ranges::find(banned, next) == banned.end())
       banned.push_back(next);
@@ -62,13 +60,11 @@ void RepeatedNgrams::ban(int32_t last, std::vector<int32_t>& banned) const {
 int32_t RepeatedNgrams::chain(int32_t number) {
   Node& own = nodes_.back();
   own.same_past = first_of_its_token(own.parent);
-  const auto [newest, is_first] = newest_.try_emplace(
-      mix_words(0, static_cast<uint64_t>(own.token)),
-      number);
+  const auto [newest, is_first] =
+      newest_.try_emplace(mix_words(0, static_cast<uint64_t>(own.token)), number);
   int32_t other = is_first ? -1 : newest->second;
   own.same_key = other;
-  while (other >= 0 &&
-         (level(other) >= own.level || above(number, level(other)) != other))
+  while (other >= 0 && (level(other) >= own.level || above(number, level(other)) != other))
     other = node(other).same_key;
   own.repeats = other >= 0;
   if (!own.repeats)

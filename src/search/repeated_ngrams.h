@@ -37,15 +37,9 @@ class RepeatedNgrams {
     bool repeats;       ///< with n = 1: there is one above with its token
   };
 
-  const Node& node(int32_t number) const {
-    return nodes_[static_cast<size_t>(number)];
-  }
-  int32_t level(int32_t number) const {
-    return number < 0 ? 0 : node(number).level;
-  }
-  int32_t jump(int32_t number) const {
-    return number < 0 ? -1 : node(number).jump;
-  }
+  const Node& node(int32_t number) const { return nodes_[static_cast<size_t>(number)]; }
+  int32_t level(int32_t number) const { return number < 0 ? 0 : node(number).level; }
+  int32_t jump(int32_t number) const { return number < 0 ? -1 : node(number).jump; }
   int32_t above(int32_t number, int32_t level) const;
   uint64_t key(int32_t number) const;
   bool have_same_past(int32_t a, int32_t b) const;

@@ -27,12 +27,8 @@ class KnownTokens : public NextTokens {
   explicit KnownTokens(std::span<const float> log_probabilities)
       : log_probabilities_(log_probabilities) {}
 
-  int64_t vocabulary_size() const override {
-    return std::ssize(log_probabilities_);
-  }
-  std::span<const float> log_probabilities() override {
-    return log_probabilities_;
-  }
+  int64_t vocabulary_size() const override { return std::ssize(log_probabilities_); }
+  std::span<const float> log_probabilities() override { return log_probabilities_; }
 
  private:
   std::span<const float> log_probabilities_;
@@ -49,16 +45,11 @@ double uniform_number(uint64_t seed, uint64_t index) {
 void SamplingOptions::validate(const OptionNames& names) const {
   if (!(temperature >= 0 && std::isfinite(temperature)))
     fail_usage(
-        names("temperature"),
-        " must be a finite number of at least 0, but got ",
-        temperature);
+        names("temperature"), " must be a finite number of at least 0, but got ", temperature);
   if (top_k < 0)
     fail_usage(names("top_k"), " must be at least 0, but got ", top_k);
   if (!(top_p > 0 && top_p <= 1))
-    fail_usage(
-        names("top_p"),
-        " must be above 0 and at most 1, but got ",
-        top_p);
+    fail_usage(names("top_p"), " must be above 0 and at most 1, but got ", top_p);
 }
 
 Sampler::Sampler(const SamplingOptions& options) : options_(options) {
@@ -70,17 +61,12 @@ int64_t Sampler::asks_for() const {
 }
 
 SampledToken Sampler::draw(
-    std::span<const float> log_probabilities,
-    std::span<const int32_t> banned,
-    double uniform) {
+    std::span<const float> log_probabilities, std::span<const int32_t> banned, double uniform) {
   KnownTokens next(log_probabilities);
   return draw(next, banned, uniform);
 }
 
-SampledToken Sampler::draw(
-    NextTokens& next,
-    std::span<const int32_t> banned,
-    double uniform) {
+SampledToken Sampler::draw(NextTokens& next, std::span<const int32_t> banned, double uniform) {
   const int64_t size = next.vocabulary_size();
   SEQCONV_CHECK(
       uniform >= 0 && uniform < 1,
@@ -127,8 +113,8 @@ void Sampler::select(NextTokens& next, int64_t count) {
   next.best(constraint_, count, best_);
   if (best_.empty())
     throw NoProbability(concat(
-        "sampling needs a token that is neither <s> nor <pad>, not banned and "
-        "not impossible, but none of the ",
+        "sampling needs a token that is neither <s> nor <pad>, not banned and not impossible, but "
+        "none of the ",
         next.vocabulary_size(),
         " is left after ",
         constraint_.banned.size(),

@@ -23,9 +23,7 @@ struct SamplingOptions {
       temperature,
       "Logits are divided by it, at least 0; 0 = the most probable token");
     v("top_k", top_k, "Only this many of the most probable tokens; 0 = all");
-    v("top_p",
-      top_p,
-      "Only the fewest most probable tokens that reach this sum, in (0, 1]");
+    v("top_p", top_p, "Only the fewest most probable tokens that reach this sum, in (0, 1]");
     v("ban_unknown", ban_unknown, "Never <unk>");
   }
 
@@ -71,12 +69,9 @@ class Sampler {
   ///
   /// NoProbability when nothing is left and when a log-probability that counts
   /// is plus infinity; Error when `uniform` or a banned token is out of range.
-  SampledToken
-  draw(NextTokens& next, std::span<const int32_t> banned, double uniform);
+  SampledToken draw(NextTokens& next, std::span<const int32_t> banned, double uniform);
   SampledToken draw(
-      std::span<const float> log_probabilities,
-      std::span<const int32_t> banned,
-      double uniform);
+      std::span<const float> log_probabilities, std::span<const int32_t> banned, double uniform);
 
   /// How many of the most probable tokens that may come a draw asks for; 0: for
   /// all log-probabilities.

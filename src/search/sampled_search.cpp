@@ -22,9 +22,7 @@ struct Draw {
   decode::RepeatedNgrams ngrams;
   int32_t last = -1;  ///< of their tokens
 
-  bool ended() const {
-    return !drawn.tokens.empty() && drawn.tokens.back() == kEndId;
-  }
+  bool ended() const { return !drawn.tokens.empty() && drawn.tokens.back() == kEndId; }
 };
 
 /// The best tokens of a row, as many as a draw asks for.
@@ -37,15 +35,11 @@ class BestTokens : public NextTokens {
   std::span<const float> log_probabilities() override {
     fail("a draw asked for the best tokens, and now for all");
   }
-  void best(
-      const RowConstraint& constraint,
-      int64_t count,
-      std::vector<Candidate>& out) override {
+  void best(const RowConstraint& constraint, int64_t count, std::vector<Candidate>& out) override {
     out.clear();
     for (const Candidate& candidate : best_)
       if (std::ssize(out) < count &&
-          std::ranges::find(constraint.banned, candidate.token) ==
-              constraint.banned.end())
+          std::ranges::find(constraint.banned, candidate.token) == constraint.banned.end())
         out.push_back(candidate);
   }
 
@@ -71,10 +65,7 @@ class SampledSearch {
         excluded_(excluded),
         found_(found) {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      limits_.push_back(decode::make_limits(
-          options,
-          inputs[i].sentence,
-          decoder.max_steps()));
+      limits_.push_back(decode::make_limits(options, inputs[i].sentence, decoder.max_steps()));
       for (int64_t n = 0; n < options.n_best; ++n)
         running_.push_back(
             {i,
@@ -90,20 +81,15 @@ class SampledSearch {
     for (int64_t step = 0; !running_.empty(); ++step) {
       make_rows(step);
       StepConstraints constraints{
-          .unknown_penalty = options_.unknown_penalty,
-          .excluded = excluded_,
-          .rows = constraints_};
+          .unknown_penalty = options_.unknown_penalty, .excluded = excluded_, .rows = constraints_};
       const auto draw_row = [&](const StepRow& row) {
         for (Draw& draw : draws_of(row.row, step))
           extend(draw, row, step);
       };
       if (enough_ == 0)
         constraints.each_row = draw_row;
-      const auto& best = decoder_.advance(
-          parents_,
-          tokens_,
-          constraints,
-          std::max<int64_t>(enough_, 1));
+      const auto& best =
+          decoder_.advance(parents_, tokens_, constraints, std::max<int64_t>(enough_, 1));
       for (size_t row = 0; enough_ > 0 && row < best.size(); ++row)
         draw_row({row, best[row], {}});
       retire();
@@ -115,17 +101,15 @@ class SampledSearch {
   /// log-probabilities. The search's constraints hold for candidates, but <unk>
   /// may be one that a draw leaves out; its penalty is rounded in another way.
   int64_t candidates_for(const SamplingOptions& sampling) const {
-    const int64_t asked =
-        options_.unknown_penalty == 0 ? sampler_.asks_for() : 0;
-    return asked == 0 ? 0
-                      : std::min(asked, decoder_.vocabulary_size()) +
-            (sampling.ban_unknown ? 1 : 0);
+    const int64_t asked = options_.unknown_penalty == 0 ? sampler_.asks_for() : 0;
+    return asked == 0
+        ? 0
+        : std::min(asked, decoder_.vocabulary_size()) + (sampling.ban_unknown ? 1 : 0);
   }
 
   /// In the first step all draws of a sentence share its row.
   std::span<Draw> draws_of(size_t row, int64_t step) {
-    const size_t shared =
-        step == 0 ? static_cast<size_t>(options_.n_best) : size_t{1};
+    const size_t shared = step == 0 ? static_cast<size_t>(options_.n_best) : size_t{1};
     return std::span(running_).subspan(row * shared, shared);
   }
 
@@ -145,11 +129,7 @@ class SampledSearch {
   }
 
   RowConstraint constraint(const Draw& draw, int64_t step) const {
-    return decode::row_constraint(
-        limits_[draw.sentence],
-        step,
-        draw.ngrams,
-        draw.last);
+    return decode::row_constraint(limits_[draw.sentence], step, draw.ngrams, draw.last);
   }
 
   void extend(Draw& draw, const StepRow& row, int64_t step) {
@@ -160,8 +140,7 @@ class SampledSearch {
     const SampledToken token = draw_next(
         row,
         uniform_number(
-            mix_words(inputs_[draw.sentence].seed, draw.number),
-            static_cast<uint64_t>(step)));
+            mix_words(inputs_[draw.sentence].seed, draw.number), static_cast<uint64_t>(step)));
     append(draw, token.token, token.log_probability);
   }
 
@@ -202,8 +181,7 @@ class SampledSearch {
       if (draw.ended()) {
         Hypothesis& drawn = draw.drawn;
         drawn.score = drawn.log_probability /
-            std::pow(static_cast<double>(drawn.tokens.size()),
-                     options_.length_penalty);
+            std::pow(static_cast<double>(drawn.tokens.size()), options_.length_penalty);
         results_[draw.sentence].push_back(std::move(drawn));
         if (std::ssize(results_[draw.sentence]) == options_.n_best)
           tell(draw.sentence);
@@ -214,12 +192,9 @@ class SampledSearch {
 
   void tell(size_t sentence) {
     std::vector<Hypothesis> drawn = std::move(results_[sentence]);
-    std::stable_sort(
-        drawn.begin(),
-        drawn.end(),
-        [](const Hypothesis& a, const Hypothesis& b) {
-          return a.score > b.score;
-        });
+    std::stable_sort(drawn.begin(), drawn.end(), [](const Hypothesis& a, const Hypothesis& b) {
+      return a.score > b.score;
+    });
     found_(sentence, std::move(drawn));
   }
 
@@ -247,9 +222,7 @@ SearchOptions without_beam(SearchOptions options) {
   return options;
 }
 
-void refuse_beside_draws(
-    const std::vector<std::string>& given,
-    const OptionNames& names) {
+void refuse_beside_draws(const std::vector<std::string>& given, const OptionNames& names) {
   for (const std::string& key : given)
     if (key == "beam" || key == "stepwise_length_penalty")
       fail_usage(
@@ -260,15 +233,11 @@ void refuse_beside_draws(
 }
 
 void refuse_without_draws(
-    const std::vector<std::string>& given,
-    const OptionNames& names,
-    const std::string& draw) {
+    const std::vector<std::string>& given, const OptionNames& names, const std::string& draw) {
   for (const std::string& key : given)
     if (key != "ban_unknown")  // which a search heeds too
       fail_usage(
-          names(key),
-          " is that of draws, but translations are searched for: it needs ",
-          draw);
+          names(key), " is that of draws, but translations are searched for: it needs ", draw);
 }
 
 void sampled_search(

@@ -21,16 +21,12 @@ SearchOptions without_beam(SearchOptions options);
 
 /// UsageError where `given`, keys of SearchOptions, asks for what is a search's
 /// alone, beside draws.
-void refuse_beside_draws(
-    const std::vector<std::string>& given,
-    const OptionNames& names);
+void refuse_beside_draws(const std::vector<std::string>& given, const OptionNames& names);
 
 /// UsageError where `given`, keys of SamplingOptions or "seed", asks for what
 /// is that of draws alone, without `draw`, what asks for them.
 void refuse_without_draws(
-    const std::vector<std::string>& given,
-    const OptionNames& names,
-    const std::string& draw);
+    const std::vector<std::string>& given, const OptionNames& names, const std::string& draw);
 
 /// Draws options.n_best translations of each sentence token by token, instead
 /// of searching for the best (for back-translation: Edunov et al. 2018). The

@@ -25,8 +25,8 @@ constexpr int64_t kMostTokens = 1'000'000;
 /// however long its source is.
 void check_lengths(const OptionNames& names, const SearchOptions& options) {
   // One token, the default, is one where there is room for it.
-  const bool room = options.max_length_a > 0 ||
-      options.min_length <= std::max<int64_t>(options.max_length_b, 1);
+  const bool room =
+      options.max_length_a > 0 || options.min_length <= std::max<int64_t>(options.max_length_b, 1);
   if (!room)
     fail_usage(
         names("min_length"),
@@ -59,8 +59,7 @@ class Search {
       decode::Beam& beam = beams_.emplace_back();
       beam.limits = decode::make_limits(options, input, decoder.max_steps());
       beam.ngrams = decode::RepeatedNgrams(options.no_repeat_ngram);
-      running_.push_back(
-          {running_.size(), static_cast<int32_t>(parents_.size())});
+      running_.push_back({running_.size(), static_cast<int32_t>(parents_.size())});
       parents_.push_back(static_cast<int32_t>(parents_.size()));
       tokens_.push_back(kEndId);
     }
@@ -99,31 +98,23 @@ class Search {
   /// One entry a row, or nothing in a step that constrains no row.
   std::span<const RowConstraint> row_constraints(int64_t step) {
     constraints_.clear();
-    const bool any = std::any_of(
-        running_.begin(),
-        running_.end(),
-        [&](const Running& running) {
-          return decode::constrains(beams_[running.sentence].limits, step);
-        });
+    const bool any = std::any_of(running_.begin(), running_.end(), [&](const Running& running) {
+      return decode::constrains(beams_[running.sentence].limits, step);
+    });
     if (!any)
       return {};
     for (const Running& running : running_) {
       const decode::Beam& beam = beams_[running.sentence];
       for (const decode::LiveHypothesis& live : beam.live)
-        constraints_.push_back(
-            decode::row_constraint(beam.limits, step, beam.ngrams, live.node));
+        constraints_.push_back(decode::row_constraint(beam.limits, step, beam.ngrams, live.node));
     }
     return constraints_;
   }
 
-  void update_beams(
-      int64_t step,
-      std::span<const std::vector<Candidate>> rows) {
+  void update_beams(int64_t step, std::span<const std::vector<Candidate>> rows) {
     for (const Running& running : running_) {
       decode::Beam& beam = beams_[running.sentence];
-      const auto own = rows.subspan(
-          static_cast<size_t>(running.first_row),
-          beam.live.size());
+      const auto own = rows.subspan(static_cast<size_t>(running.first_row), beam.live.size());
       decode::advance(beam, step, own, decoder_.vocabulary_size(), options_);
     }
   }
@@ -136,14 +127,11 @@ class Search {
     for (const Running& running : running_) {
       decode::Beam& beam = beams_[running.sentence];
       if (beam.live.empty()) {
-        found_(
-            running.sentence,
-            decode::best_finished(std::move(beam), options_.n_best));
+        found_(running.sentence, decode::best_finished(std::move(beam), options_.n_best));
         beam = {};
         continue;
       }
-      still_running.push_back(
-          {running.sentence, static_cast<int32_t>(parents_.size())});
+      still_running.push_back({running.sentence, static_cast<int32_t>(parents_.size())});
       for (const decode::LiveHypothesis& live : beam.live) {
         parents_.push_back(running.first_row + live.row);
         tokens_.push_back(beam.nodes[static_cast<size_t>(live.node)].token);
@@ -171,33 +159,13 @@ void SearchOptions::check_values(const OptionNames& names) const {
     check_between<int64_t>(names, "n_best", n_best, 1, kMaxBeam);
   check_between<int64_t>(names, "beam", beam, 1, kMaxBeam);
   if (n_best < 1 || n_best > beam)
-    fail_usage(
-        names("n_best"),
-        " must be between 1 and the beam (",
-        beam,
-        "), but got ",
-        n_best);
-  check_between(
-      names,
-      "length_penalty",
-      length_penalty,
-      -kMaxLengthPenalty,
-      kMaxLengthPenalty);
+    fail_usage(names("n_best"), " must be between 1 and the beam (", beam, "), but got ", n_best);
+  check_between(names, "length_penalty", length_penalty, -kMaxLengthPenalty, kMaxLengthPenalty);
   check_between(names, "max_length_a", max_length_a, 0.0, kMaxLengthFactor);
   check_between<int64_t>(names, "max_length_b", max_length_b, 0, kMostTokens);
   check_between<int64_t>(names, "min_length", min_length, 0, kMostTokens);
-  check_between<int64_t>(
-      names,
-      "no_repeat_ngram",
-      no_repeat_ngram,
-      0,
-      kMostTokens);
-  check_between(
-      names,
-      "unknown_penalty",
-      unknown_penalty,
-      -kMaxUnknownPenalty,
-      kMaxUnknownPenalty);
+  check_between<int64_t>(names, "no_repeat_ngram", no_repeat_ngram, 0, kMostTokens);
+  check_between(names, "unknown_penalty", unknown_penalty, -kMaxUnknownPenalty, kMaxUnknownPenalty);
 }
 
 void SearchOptions::validate(const OptionNames& names) const {
@@ -205,13 +173,9 @@ void SearchOptions::validate(const OptionNames& names) const {
   check_lengths(names, *this);
 }
 
-int64_t maximum_length(
-    const SearchOptions& options,
-    int64_t source_length,
-    int64_t max_steps) {
+int64_t maximum_length(const SearchOptions& options, int64_t source_length, int64_t max_steps) {
   const int64_t limit = max_steps - 1;
-  const double wanted =
-      options.max_length_a * static_cast<double>(source_length) +
+  const double wanted = options.max_length_a * static_cast<double>(source_length) +
       static_cast<double>(options.max_length_b);
   // Compared as doubles first: the product may not fit an integer.
   if (wanted >= static_cast<double>(limit))
@@ -236,14 +200,9 @@ std::vector<std::vector<Hypothesis>> search(
     const SearchOptions& options,
     std::span<const int32_t> excluded) {
   std::vector<std::vector<Hypothesis>> results(inputs.size());
-  search(
-      decoder,
-      inputs,
-      options,
-      excluded,
-      [&](size_t sentence, std::vector<Hypothesis> best) {
-        results[sentence] = std::move(best);
-      });
+  search(decoder, inputs, options, excluded, [&](size_t sentence, std::vector<Hypothesis> best) {
+    results[sentence] = std::move(best);
+  });
   return results;
 }
 

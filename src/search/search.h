@@ -31,8 +31,7 @@ struct SearchOptions {
     v("beam", beam, "Hypotheses kept a sentence, 1 to 1,000,000; 1 = greedy");
     v("length_penalty",
       length_penalty,
-      "Scores are divided by length^X; larger favours longer output; -50 to "
-      "50");
+      R"(Scores are divided by length^X; larger favours longer output; -50 to 50)");
     v("stepwise_length_penalty",
       stepwise_length_penalty,
       "Finished hypotheses stay in the beam and compete by their scores");
@@ -42,11 +41,8 @@ struct SearchOptions {
       "a of a x source length + b, the most tokens without </s>; 0 to 1,000");
     v("max_length_b",
       max_length_b,
-      "b of a x source length + b, the most tokens without </s>; 0 to "
-      "1,000,000");
-    v("min_length",
-      min_length,
-      "Fewest tokens, </s> not counted; 0 to 1,000,000");
+      R"(b of a x source length + b, the most tokens without </s>; 0 to 1,000,000)");
+    v("min_length", min_length, "Fewest tokens, </s> not counted; 0 to 1,000,000");
     v("no_repeat_ngram",
       no_repeat_ngram,
       "No n-gram of this size twice, at most 1,000,000; 0 = off");
@@ -82,16 +78,12 @@ struct SearchInput {
 /// Most tokens before </s>: min(int(a * source_length + b), max_steps - 1).
 /// With
 /// </s> a hypothesis has one more, so a decoder makes at most max_steps steps.
-int64_t maximum_length(
-    const SearchOptions& options,
-    int64_t source_length,
-    int64_t max_steps);
+int64_t maximum_length(const SearchOptions& options, int64_t source_length, int64_t max_steps);
 
 /// Is told the n best hypotheses of a sentence, best first, as soon as they are
 /// there: others of its batch may be searched for still. Its exceptions end the
 /// search.
-using FoundHypotheses =
-    std::function<void(size_t sentence, std::vector<Hypothesis> best)>;
+using FoundHypotheses = std::function<void(size_t sentence, std::vector<Hypothesis> best)>;
 
 /// Beam search over a step decoder (semantics.md 4). Returns for each sentence
 /// its n best hypotheses, best first. The result for a sentence does not depend

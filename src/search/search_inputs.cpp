@@ -8,10 +8,7 @@
 namespace seqconv::internal::decode {
 namespace {
 
-void check_prefix(
-    size_t sentence,
-    const std::vector<int32_t>& prefix,
-    int64_t vocabulary_size) {
+void check_prefix(size_t sentence, const std::vector<int32_t>& prefix, int64_t vocabulary_size) {
   for (size_t i = 0; i < prefix.size(); ++i)
     SEQCONV_CHECK(
         is_producible(prefix[i]) && prefix[i] < vocabulary_size,
@@ -55,8 +52,7 @@ void check_inputs(
     check_prefix(i, inputs[i].prefix, decoder.vocabulary_size());
   }
   SEQCONV_CHECK(
-      std::is_sorted(excluded.begin(), excluded.end()),
-      "excluded tokens must be ascending");
+      std::is_sorted(excluded.begin(), excluded.end()), "excluded tokens must be ascending");
 }
 
 }  // namespace seqconv::internal::decode

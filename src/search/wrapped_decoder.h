@@ -11,8 +11,7 @@ namespace seqconv::internal {
 /// a class that derives from it overrides.
 class WrappedDecoder : public StepDecoder {
  public:
-  explicit WrappedDecoder(std::unique_ptr<StepDecoder> inner)
-      : inner_(std::move(inner)) {}
+  explicit WrappedDecoder(std::unique_ptr<StepDecoder> inner) : inner_(std::move(inner)) {}
 
   int64_t sentences() const override { return inner_->sentences(); }
   int64_t vocabulary_size() const override { return inner_->vocabulary_size(); }

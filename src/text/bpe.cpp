@@ -19,8 +19,7 @@ constexpr int32_t kNoSymbol = -1;
 constexpr int32_t kNoPiece = -1;
 
 uint64_t pair_key(int32_t left, int32_t right) {
-  return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 |
-      static_cast<uint32_t>(right);
+  return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
 }
 
 /// Memory of the words that are remembered, by and large.
@@ -68,8 +67,7 @@ struct Bpe::Piece {
 /// merged from left to right before pairs that these merges create.
 class Bpe::Merger {
  public:
-  Merger(const Bpe& bpe, std::vector<Piece>& pieces)
-      : bpe_(bpe), pieces_(pieces) {
+  Merger(const Bpe& bpe, std::vector<Piece>& pieces) : bpe_(bpe), pieces_(pieces) {
     for (size_t i = 0; i + 1 < pieces.size(); ++i)
       offer(static_cast<int32_t>(i));
   }
@@ -180,12 +178,9 @@ struct Bpe::Cache {
 };
 
 Bpe::Bpe(BpeOptions options)
-    : options_(std::move(options)),
-      cache_(new Cache{.random = PythonRandom(options_.seed)}) {
+    : options_(std::move(options)), cache_(new Cache{.random = PythonRandom(options_.seed)}) {
   if (!(options_.dropout >= 0 && options_.dropout <= 1))
-    fail_usage(
-        "BPE dropout must be a probability from 0 to 1, but got ",
-        options_.dropout);
+    fail_usage("BPE dropout must be a probability from 0 to 1, but got ", options_.dropout);
   if (!options_.glossaries.empty())
     glossaries_ = std::make_unique<Glossaries>(options_.glossaries);
 }
@@ -205,17 +200,11 @@ Bpe Bpe::load(const std::filesystem::path& path, BpeOptions options) {
   std::string line;
   while (reader.next(line))
     text += line + "\n";
-  SEQCONV_CHECK(
-      !text.empty(),
-      path.string(),
-      ": BPE codes were wanted, but the file is empty");
+  SEQCONV_CHECK(!text.empty(), path.string(), ": BPE codes were wanted, but the file is empty");
   return parse(text, path.string(), std::move(options));
 }
 
-Bpe Bpe::parse(
-    std::string_view text,
-    const std::string& name,
-    BpeOptions options) {
+Bpe Bpe::parse(std::string_view text, const std::string& name, BpeOptions options) {
   Bpe bpe(std::move(options));
   const int64_t most = bpe.options_.merges;
   bpe.codes_ = text;
@@ -243,8 +232,7 @@ Bpe Bpe::parse(
         parts.size() == columns && !parts[0].empty() && !parts[1].empty(),
         reader.where(),
         ": ",
-        columns == 2 ? "two symbols separated by a blank"
-                     : "two symbols and a count",
+        columns == 2 ? "two symbols separated by a blank" : "two symbols and a count",
         " were wanted, but got '",
         line,
         "'");
@@ -334,17 +322,14 @@ std::vector<std::string> Bpe::merge(std::string_view word) const {
 /// and the best of the others is merged wherever it was not. Draws one number
 /// for each pair, in their order.
 void Bpe::merge_with_dropout(std::vector<Piece>& pieces) const {
-  const auto at = [&](int32_t i) -> Piece& {
-    return pieces[static_cast<size_t>(i)];
-  };
+  const auto at = [&](int32_t i) -> Piece& { return pieces[static_cast<size_t>(i)]; };
   std::vector<std::pair<int32_t, Merge>> offered;  // left piece and merge
   for (;;) {
     offered.clear();
     for (int32_t i = 0; at(i).next != kNoPiece; i = at(i).next) {
       if (cache_->random.next() <= options_.dropout)
         continue;
-      const auto found =
-          pairs_.find(pair_key(at(i).symbol, at(at(i).next).symbol));
+      const auto found = pairs_.find(pair_key(at(i).symbol, at(at(i).next).symbol));
       if (found != pairs_.end())
         offered.emplace_back(i, found->second);
     }
@@ -364,8 +349,7 @@ void Bpe::merge_with_dropout(std::vector<Piece>& pieces) const {
   }
 }
 
-std::vector<std::string> Bpe::segment_with_separators(
-    const std::string& word) const {
+std::vector<std::string> Bpe::segment_with_separators(const std::string& word) const {
   std::vector<std::string> pieces;
   if (glossaries_) {
     for (const std::string& part : glossaries_->isolate(word)) {
@@ -384,8 +368,7 @@ std::vector<std::string> Bpe::segment_with_separators(
   return pieces;
 }
 
-std::vector<std::string> Bpe::segment_words(
-    const std::vector<std::string_view>& words) const {
+std::vector<std::string> Bpe::segment_words(const std::vector<std::string_view>& words) const {
   std::vector<std::string> out;
   const bool draws = options_.dropout > 0;  // another result each time
   std::unique_lock lock(cache_->mutex, std::defer_lock);
@@ -422,8 +405,7 @@ std::string Bpe::segment_one_line(std::string_view line) const {
   const size_t end = line.find_last_not_of(kBlanks) + 1;
   std::string out(line.substr(0, begin));
   const char* between = "";
-  for (const std::string& piece :
-       segment_words(split_at_blanks(line.substr(begin, end - begin)))) {
+  for (const std::string& piece : segment_words(split_at_blanks(line.substr(begin, end - begin)))) {
     out += between;
     out += piece;
     between = " ";

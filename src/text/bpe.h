@@ -40,9 +40,7 @@ struct BpeOptions {
 /// The vocabulary that a file lists, "piece count" a line, of the pieces that
 /// come `threshold` times or more. Null, with a warning, where none does:
 /// subword-nmt then goes without. Errors name file and line.
-HasSymbol read_bpe_vocabulary(
-    const std::filesystem::path& file,
-    int64_t threshold);
+HasSymbol read_bpe_vocabulary(const std::filesystem::path& file, int64_t threshold);
 
 class Glossaries;  // src/text/glossaries.h
 
@@ -64,10 +62,7 @@ class Bpe {
   /// regular expression (UsageError).
   static Bpe load(const std::filesystem::path& path, BpeOptions options = {});
   /// Reads the text of a codes file; `name` is for messages.
-  static Bpe parse(
-      std::string_view text,
-      const std::string& name,
-      BpeOptions options = {});
+  static Bpe parse(std::string_view text, const std::string& name, BpeOptions options = {});
 
   /// Pieces of one word, without separators and whatever the glossaries. Time
   /// is O(n log n) in its length, with dropout O(n^2).
@@ -75,8 +70,7 @@ class Bpe {
   /// Pieces of words, the separator after each but a word's last. Words seen
   /// before come from a cache of some 32 MB at most; safe to call from several
   /// threads, none of which waits for another.
-  std::vector<std::string> segment_words(
-      const std::vector<std::string_view>& words) const;
+  std::vector<std::string> segment_words(const std::vector<std::string_view>& words) const;
   /// Text with each word (split at blanks) in pieces joined by "@@ ", byte for
   /// byte what subword-nmt's apply-bpe writes. Lines end as in split_lines, and
   /// what ends one stays: CR and LF behind the last word, the others in it.
@@ -108,12 +102,9 @@ class Bpe {
   std::vector<std::string> split_word(std::string_view word) const;
   std::vector<std::string> merge(std::string_view word) const;
   void merge_with_dropout(std::vector<Piece>& pieces) const;
-  std::vector<std::string> keep_to_vocabulary(
-      const std::vector<std::string>& pieces) const;
-  void split_again(std::string piece, bool last, std::vector<std::string>& out)
-      const;
-  std::vector<std::string> segment_with_separators(
-      const std::string& word) const;
+  std::vector<std::string> keep_to_vocabulary(const std::vector<std::string>& pieces) const;
+  void split_again(std::string piece, bool last, std::vector<std::string>& out) const;
+  std::vector<std::string> segment_with_separators(const std::string& word) const;
   std::string segment_one_line(std::string_view line) const;
 
   BpeOptions options_;

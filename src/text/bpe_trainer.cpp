@@ -30,8 +30,7 @@ void count_words(std::string_view text, WordCounts& counts) {
     count_words_of_one(line, counts);
 }
 
-std::string
-learn_bpe(const WordCounts& counts, int64_t merges, int64_t min_frequency) {
+std::string learn_bpe(const WordCounts& counts, int64_t merges, int64_t min_frequency) {
   SEQCONV_CHECK(merges >= 1, "BPE merges must be >= 1, but got ", merges);
   SEQCONV_CHECK(
       min_frequency >= 1,
@@ -58,11 +57,7 @@ learn_bpe(const WordCounts& counts, int64_t merges, int64_t min_frequency) {
           " merges learned");
       break;
     }
-    codes += concat(
-        vocabulary.text(best.pair.first),
-        " ",
-        vocabulary.text(best.pair.second),
-        "\n");
+    codes += concat(vocabulary.text(best.pair.first), " ", vocabulary.text(best.pair.second), "\n");
     vocabulary.merge(best.pair, statistics);
     statistics.end_round(best.pair, i);
   }
@@ -70,9 +65,7 @@ learn_bpe(const WordCounts& counts, int64_t merges, int64_t min_frequency) {
 }
 
 std::string learn_bpe(
-    const std::vector<std::string>& files,
-    int64_t merges,
-    int64_t min_frequency) {
+    const std::vector<std::string>& files, int64_t merges, int64_t min_frequency) {
   WordCounts counts;
   std::string line;
   for (const std::string& file : files) {

@@ -19,13 +19,10 @@ void count_words(std::string_view text, WordCounts& counts);
 /// file (version 0.2), byte for byte what subword-nmt's learn-bpe writes for
 /// the same words. Learning stops at pairs rarer than `min_frequency`. Error
 /// when no word has two characters.
-std::string
-learn_bpe(const WordCounts& counts, int64_t merges, int64_t min_frequency = 2);
+std::string learn_bpe(const WordCounts& counts, int64_t merges, int64_t min_frequency = 2);
 
 /// The same for text files, strictly read (see LineReader).
 std::string learn_bpe(
-    const std::vector<std::string>& files,
-    int64_t merges,
-    int64_t min_frequency = 2);
+    const std::vector<std::string>& files, int64_t merges, int64_t min_frequency = 2);
 
 }  // namespace seqconv::internal

@@ -21,10 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return {};
 }
 
-void append_with(
-    std::string_view separator,
-    std::string_view piece,
-    std::string& line) {
+void append_with(std::string_view separator, std::string_view piece, std::string& line) {
   if (piece.empty())
     return;
   if (!line.empty())
@@ -32,9 +29,7 @@ void append_with(
   line += piece;
 }
 
-std::string joined_lines(
-    const std::vector<std::string>& texts,
-    std::string_view separator) {
+std::string joined_lines(const std::vector<std::string>& texts, std::string_view separator) {
   std::string joined;
   for (const std::string& text : texts)
     for (const std::string_view line : split_lines(text))
@@ -62,9 +57,7 @@ std::string sentence_lines(std::string_view summary) {
     while (lines.ends_with(' '))
       lines.pop_back();
     lines += '\n';
-    at = std::min(
-        summary.find_first_not_of(' ', end + kSentenceEnd.size()),
-        summary.size());
+    at = std::min(summary.find_first_not_of(' ', end + kSentenceEnd.size()), summary.size());
   }
 }
 

@@ -16,43 +16,28 @@ Pattern compile(const std::string& form, const std::string& glossary) {
   UParseError place;
   // Lines end at LF alone, as in Python.
   Pattern pattern(icu::RegexPattern::compile(
-      icu::UnicodeString::fromUTF8(form),
-      UREGEX_UNIX_LINES,
-      place,
-      status));
+      icu::UnicodeString::fromUTF8(form), UREGEX_UNIX_LINES, place, status));
   if (U_FAILURE(status))
-    fail_usage(
-        "the glossary '",
-        glossary,
-        "' is no regular expression: ",
-        u_errorName(status));
+    fail_usage("the glossary '", glossary, "' is no regular expression: ", u_errorName(status));
   return pattern;
 }
 
 Matcher match(const Pattern& pattern, const icu::UnicodeString& text) {
   UErrorCode status = U_ZERO_ERROR;
   Matcher matcher(pattern->matcher(text, status));
-  SEQCONV_CHECK(
-      U_SUCCESS(status),
-      "ICU cannot match a glossary: ",
-      u_errorName(status));
+  SEQCONV_CHECK(U_SUCCESS(status), "ICU cannot match a glossary: ", u_errorName(status));
   return matcher;
 }
 
 bool matches_at_start(const Pattern& pattern, const icu::UnicodeString& text) {
   UErrorCode status = U_ZERO_ERROR;
   const bool found = match(pattern, text)->lookingAt(status);
-  SEQCONV_CHECK(
-      U_SUCCESS(status),
-      "a glossary cannot be matched: ",
-      u_errorName(status));
+  SEQCONV_CHECK(U_SUCCESS(status), "a glossary cannot be matched: ", u_errorName(status));
   return found;
 }
 
 /// Adds text to a list of parts unless it is empty.
-void add_part(
-    const icu::UnicodeString& text,
-    std::vector<icu::UnicodeString>& parts) {
+void add_part(const icu::UnicodeString& text, std::vector<icu::UnicodeString>& parts) {
   if (!text.isEmpty())
     parts.push_back(text);
 }
@@ -73,10 +58,7 @@ void split_at_matches(
       add_part(matcher->group(group, status), parts);
     end = matcher->end(status);
   }
-  SEQCONV_CHECK(
-      U_SUCCESS(status),
-      "a glossary cannot be matched: ",
-      u_errorName(status));
+  SEQCONV_CHECK(U_SUCCESS(status), "a glossary cannot be matched: ", u_errorName(status));
   add_part(text.tempSubStringBetween(end, text.length()), parts);
 }
 

@@ -17,9 +17,7 @@ namespace {
 using Files = std::vector<TextSource>;
 
 /// Symbols of the training text, those that the vocabulary lacks as unknown.
-SymbolCount count_missing(
-    const WordCounts& counts,
-    const Vocabulary& vocabulary) {
+SymbolCount count_missing(const WordCounts& counts, const Vocabulary& vocabulary) {
   SymbolCount sum;
   for (const auto& [symbol, count] : counts)
     sum += {count, vocabulary.has(symbol) ? 0 : count};
@@ -69,10 +67,7 @@ LearnedSide take_dictionary(
   if (files.empty())
     return side;
   side.counts = count_symbols(segmenter, prepared);
-  const TextPipeline pipeline(
-      segmenter,
-      vocabulary,
-      prepared.front().preparation);
+  const TextPipeline pipeline(segmenter, vocabulary, prepared.front().preparation);
   check_dictionary(options, pipeline, side.counts, files);
   if (options.falls_back() && lacks_symbols(*vocabulary, side.counts))
     side.counts = count_symbols(side.segmenter, prepared);
@@ -85,8 +80,8 @@ void check_options(const TextOptions& options) {
     fail_usage(
         source ? "text.source_dictionary = '" : "text.target_dictionary = '",
         source ? options.source_dictionary : options.target_dictionary,
-        "' is for translation models, but this is a language model, whose "
-        "dictionary is text.dictionary");
+        "' is for translation models, but this is a language model, whose dictionary is "
+        "text.dictionary");
   options.validate();
   check_languages(options, {"language"});
 }
@@ -103,8 +98,7 @@ Json save_options(const LanguageText& text) {
 }  // namespace
 
 LanguageText LanguageText::create(
-    const TextOptions& options,
-    const std::vector<TextSource>& files) {
+    const TextOptions& options, const std::vector<TextSource>& files) {
   check_options(options);
   const Preparation preparation(options, options.language);
   const std::vector<TextFile> prepared = prepared_files(files, preparation);
@@ -120,10 +114,7 @@ LanguageText LanguageText::create(
       : learn_side(options, segmenter, prepared);
   LanguageText text;
   text.options = options;
-  text.text = std::make_shared<const TextPipeline>(
-      side.segmenter,
-      side.vocabulary,
-      preparation);
+  text.text = std::make_shared<const TextPipeline>(side.segmenter, side.vocabulary, preparation);
   text.knows_unknown = side.counts.contains(std::string(kUnknownSymbol)) ||
       lacks_symbols(*side.vocabulary, side.counts);
   text.samples = pick_samples(files);
@@ -141,8 +132,7 @@ LanguageText LanguageText::load(const RootedPath& folder, const Json& text) {
   SEQCONV_CHECK(
       !text.contains("source"),
       folder.string(),
-      ": the text of a language model was wanted, but this is a translation "
-      "model's");
+      ": the text of a language model was wanted, but this is a translation model's");
   LanguageText loaded;
   try {
     TextOptions& options = loaded.options;
@@ -150,14 +140,9 @@ LanguageText LanguageText::load(const RootedPath& folder, const Json& text) {
     load_language(options, text, "language", options.language);
     loaded.knows_unknown = json_value<bool>(text, "text", "unknown");
     const Json& side = json_field(text, "text", "side");
-    loaded.text = load_side(
-        folder,
-        options,
-        Preparation(options, options.language),
-        side,
-        "text.side");
-    loaded.samples =
-        check_samples(folder.string(), *loaded.text, side, "text.side");
+    loaded.text =
+        load_side(folder, options, Preparation(options, options.language), side, "text.side");
+    loaded.samples = check_samples(folder.string(), *loaded.text, side, "text.side");
   } catch (const UsageError& error) {
     fail_malformed(folder, error);
   }
@@ -174,8 +159,7 @@ void check_known(
     std::string_view line,
     const std::vector<int32_t>& ids,
     const std::string& where) {
-  const bool unknown =
-      std::find(ids.begin(), ids.end(), kUnknownId) != ids.end();
+  const bool unknown = std::find(ids.begin(), ids.end(), kUnknownId) != ids.end();
   if (text.knows_unknown || !unknown)
     return;
   std::string_view first = kUnknownSymbol;
@@ -188,8 +172,7 @@ void check_known(
       where.empty() ? "" : ": ",
       "the symbol '",
       first,
-      "' is not in the model's vocabulary, and the model has never seen <unk> "
-      "in training");
+      "' is not in the model's vocabulary, and the model has never seen <unk> in training");
 }
 
 }  // namespace seqconv::internal

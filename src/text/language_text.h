@@ -30,9 +30,7 @@ struct LanguageText {
   /// dictionaries; Error with file and line for bad text, and for a given
   /// dictionary that lacks half of the text or more ("wrong dictionary for this
   /// text"); a text's own <unk> does not count there.
-  static LanguageText create(
-      const TextOptions& options,
-      const std::vector<TextSource>& files);
+  static LanguageText create(const TextOptions& options, const std::vector<TextSource>& files);
 
   /// Writes vocabulary and subword files into `folder` and returns the "text"
   /// object of config.json: the options that matter, whether <unk> is known,

@@ -11,8 +11,7 @@ namespace {
 
 /// Counts how often each character comes in the symbols, as symbols of its own.
 std::map<std::string, int64_t> count_characters(
-    const Segmenter& segmenter,
-    const WordCounts& counts) {
+    const Segmenter& segmenter, const WordCounts& counts) {
   std::map<std::string, int64_t> characters;
   for (const auto& [symbol, count] : counts)
     for (const std::string& character : segmenter.characters(symbol))
@@ -24,9 +23,7 @@ std::map<std::string, int64_t> count_characters(
 /// are split again it has the characters as well, so that no word of known
 /// characters is unknown; the segmenter's required symbols it always has.
 VocabularyPointer build_vocabulary(
-    const TextOptions& options,
-    const WordCounts& counts,
-    const Segmenter& segmenter) {
+    const TextOptions& options, const WordCounts& counts, const Segmenter& segmenter) {
   std::map<std::string, int64_t> kept;
   for (const auto& [symbol, count] : counts)
     if (count >= options.min_count)
@@ -46,8 +43,7 @@ VocabularyPointer build_vocabulary(
     fail_usage(
         "text.max_vocabulary must be >= ",
         least,
-        " for the bytes and user-defined symbols of the SentencePiece model, "
-        "but got ",
+        " for the bytes and user-defined symbols of the SentencePiece model, but got ",
         options.max_vocabulary);
   constexpr int64_t kMultiple = 8;
   return std::make_shared<Vocabulary>(Vocabulary::build(
@@ -60,12 +56,10 @@ VocabularyPointer build_vocabulary(
 
 /// UsageError when a symbol does not reach SentencePiece as it is.
 void check_user_symbols(
-    const std::vector<std::string>& symbols,
-    const std::vector<TextFile>& files) {
+    const std::vector<std::string>& symbols, const std::vector<TextFile>& files) {
   for (const std::string& symbol : symbols)
     for (const TextFile& file : files)
-      if (const std::string text = file.preparation.apply(symbol);
-          text != symbol)
+      if (const std::string text = file.preparation.apply(symbol); text != symbol)
         fail_usage(
             "text.sentencepiece_user_symbols has '",
             symbol,
@@ -76,18 +70,14 @@ void check_user_symbols(
 
 }  // namespace
 
-WordCounts count_symbols(
-    const SegmenterPointer& segmenter,
-    const std::vector<TextFile>& files) {
+WordCounts count_symbols(const SegmenterPointer& segmenter, const std::vector<TextFile>& files) {
   WordCounts counts;
   std::string line;
   for (const TextFile& file : files) {
     const TextPipeline pipeline(segmenter, nullptr, file.preparation);
     TextSourceReader reader(file.source);
     while (reader.next(line))
-      pipeline.visit_symbols(line, [&](std::string_view symbol) {
-        ++counts[std::string(symbol)];
-      });
+      pipeline.visit_symbols(line, [&](std::string_view symbol) { ++counts[std::string(symbol)]; });
   }
   SEQCONV_CHECK(
       !counts.empty(),
@@ -98,13 +88,10 @@ WordCounts count_symbols(
   return counts;
 }
 
-SegmenterPointer learn_segmenter(
-    const TextOptions& options,
-    const std::vector<TextFile>& files) {
+SegmenterPointer learn_segmenter(const TextOptions& options, const std::vector<TextFile>& files) {
   if (options.subword == Subword::kBpe) {
     const WordCounts words = count_symbols(make_word_segmenter(), files);
-    return make_bpe_segmenter(
-        Bpe::parse(learn_bpe(words, options.subword_size), "learned codes"));
+    return make_bpe_segmenter(Bpe::parse(learn_bpe(words, options.subword_size), "learned codes"));
   }
   check_user_symbols(options.sentencepiece_user_symbols, files);
   const SentencePieceTraining training{
@@ -113,9 +100,7 @@ SegmenterPointer learn_segmenter(
       .character_coverage = options.character_coverage,
       .byte_fallback = options.sentencepiece_byte_fallback,
       .user_symbols = options.sentencepiece_user_symbols};
-  return make_sentencepiece_segmenter(
-      train_sentencepiece(files, training),
-      "trained model");
+  return make_sentencepiece_segmenter(train_sentencepiece(files, training), "trained model");
 }
 
 SegmenterPointer fit(
@@ -124,9 +109,8 @@ SegmenterPointer fit(
     const VocabularyPointer& vocabulary) {
   if (!options.falls_back())
     return segmenter;
-  return segmenter->within([vocabulary](const std::string& symbol) {
-    return vocabulary->has(symbol);
-  });
+  return segmenter->within(
+      [vocabulary](const std::string& symbol) { return vocabulary->has(symbol); });
 }
 
 bool lacks_symbols(const Vocabulary& vocabulary, const WordCounts& counts) {

@@ -12,11 +12,7 @@ namespace {
 
 std::string hex(char byte) {
   std::array<char, 8> text{};
-  std::snprintf(
-      text.data(),
-      text.size(),
-      "0x%02X",
-      static_cast<unsigned char>(byte));
+  std::snprintf(text.data(), text.size(), "0x%02X", static_cast<unsigned char>(byte));
   return text.data();
 }
 
@@ -29,32 +25,18 @@ std::unique_ptr<std::ifstream> open(const std::filesystem::path& path) {
       "': a file was wanted, but it is a folder");
   errno = 0;
   auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
-  SEQCONV_CHECK(
-      file->is_open(),
-      "cannot read '",
-      path.string(),
-      "': ",
-      std::strerror(errno));
+  SEQCONV_CHECK(file->is_open(), "cannot read '", path.string(), "': ", std::strerror(errno));
   return file;
 }
 
 }  // namespace
 
 LineReader::LineReader(const std::filesystem::path& path, BadBytes bad_bytes)
-    : file_(open(path)),
-      stream_(file_.get()),
-      name_(path.string()),
-      bad_bytes_(bad_bytes) {}
+    : file_(open(path)), stream_(file_.get()), name_(path.string()), bad_bytes_(bad_bytes) {}
 
 LineReader::LineReader(
-    std::istream& stream,
-    std::string name,
-    BadBytes bad_bytes,
-    int64_t lines_before)
-    : stream_(&stream),
-      name_(std::move(name)),
-      bad_bytes_(bad_bytes),
-      line_number_(lines_before) {}
+    std::istream& stream, std::string name, BadBytes bad_bytes, int64_t lines_before)
+    : stream_(&stream), name_(std::move(name)), bad_bytes_(bad_bytes), line_number_(lines_before) {}
 
 bool LineReader::next(std::string& line) {
   if (!next_with_end(line))
@@ -107,8 +89,8 @@ void LineReader::check(std::string& line) {
       " of the line is NUL");
   if (invalid == std::string::npos)
     return;
-  const bool utf16 = line_number_ == 1 &&
-      (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF"));
+  const bool utf16 =
+      line_number_ == 1 && (line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF"));
   fail(
       where(),
       ": UTF-8 was wanted, but byte ",

@@ -18,11 +18,9 @@ class MecabTokenizer::Dictionary {
  public:
   explicit Dictionary(const std::string& folder) {
     // Without an own file of settings MeCab wants one of the system.
-    const char* const arguments[] =
-        {"seqconv", "-r", "/dev/null", "-d", folder.c_str()};
-    model_.reset(MeCab::createModel(
-        static_cast<int>(std::size(arguments)),
-        const_cast<char**>(arguments)));
+    const char* const arguments[] = {"seqconv", "-r", "/dev/null", "-d", folder.c_str()};
+    model_.reset(
+        MeCab::createModel(static_cast<int>(std::size(arguments)), const_cast<char**>(arguments)));
     if (model_)
       tagger_.reset(model_->createTagger());
     SEQCONV_CHECK(
@@ -38,20 +36,14 @@ class MecabTokenizer::Dictionary {
         charset);
   }
 
-  const MeCab::DictionaryInfo& info() const {
-    return *model_->dictionary_info();
-  }
+  const MeCab::DictionaryInfo& info() const { return *model_->dictionary_info(); }
 
   std::vector<std::string> split(std::string_view line) const {
     const std::unique_ptr<MeCab::Lattice> lattice(model_->createLattice());
     lattice->set_sentence(line.data(), line.size());
-    SEQCONV_CHECK(
-        tagger_->parse(lattice.get()),
-        "MeCab cannot split a line: ",
-        lattice->what());
+    SEQCONV_CHECK(tagger_->parse(lattice.get()), "MeCab cannot split a line: ", lattice->what());
     std::vector<std::string> words;
-    for (const MeCab::Node* node = lattice->bos_node(); node != nullptr;
-         node = node->next)
+    for (const MeCab::Node* node = lattice->bos_node(); node != nullptr; node = node->next)
       if (node->stat != MECAB_BOS_NODE && node->stat != MECAB_EOS_NODE)
         words.emplace_back(node->surface, node->length);
     return words;
@@ -69,10 +61,8 @@ bool has_mecab() {
 MecabTokenizer::MecabTokenizer(const std::filesystem::path& dictionary)
     : dictionary_(std::make_shared<Dictionary>(dictionary.string())) {
   const unsigned int words = dictionary_->info().size;
-  name_ = concat(
-      MeCab::Model::version(),
-      "-",
-      words == kWordsOfIpadic ? "IPA" : std::to_string(words));
+  name_ =
+      concat(MeCab::Model::version(), "-", words == kWordsOfIpadic ? "IPA" : std::to_string(words));
 }
 
 std::vector<std::string> MecabTokenizer::split(std::string_view line) const {

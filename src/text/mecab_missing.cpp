@@ -9,13 +9,11 @@ bool has_mecab() {
 }
 
 MecabTokenizer::MecabTokenizer(const std::filesystem::path& /*dictionary*/) {
-  fail_usage("ja-mecab needs a build with MeCab (Debian's libmecab-dev, cmake "
-             "-DSEQCONV_MECAB=ON), but this one is without; char and spm suit "
-             "Japanese, too");
+  fail_usage("ja-mecab needs a build with MeCab (Debian's libmecab-dev, cmake -DSEQCONV_MECAB=ON), "
+             "but this one is without; char and spm suit Japanese, too");
 }
 
-std::vector<std::string> MecabTokenizer::split(
-    std::string_view /*line*/) const {
+std::vector<std::string> MecabTokenizer::split(std::string_view /*line*/) const {
   return {};
 }
 

@@ -37,9 +37,7 @@ struct MosesOptions {
 class MosesTokenizer {
  public:
   /// UsageError when `language` is not a code (see check_language).
-  explicit MosesTokenizer(
-      const std::string& language,
-      const MosesOptions& options = {});
+  explicit MosesTokenizer(const std::string& language, const MosesOptions& options = {});
   ~MosesTokenizer();
 
   /// The tokens of a line with single blanks between them. Any bytes will do:

@@ -20,32 +20,25 @@ struct Range {
 template <size_t N>
 bool within(const std::array<Range, N>& ranges, char32_t c) {
   const auto* const found = std::partition_point(
-      ranges.begin(),
-      ranges.end(),
-      [c](const Range& range) { return range.last < c; });
+      ranges.begin(), ranges.end(), [c](const Range& range) { return range.last < c; });
   return found != ranges.end() && found->first <= c;
 }
 
 /// Viramas and nuktas that join the letters of Indic scripts and count as such.
 constexpr auto kJoiners = std::to_array<Range>(
-    {{0x093C, 0x093C},   {0x094D, 0x094D},   {0x09BC, 0x09BC},
-     {0x09CD, 0x09CD},   {0x0A3C, 0x0A3C},   {0x0A4D, 0x0A4D},
-     {0x0ABC, 0x0ABC},   {0x0ACD, 0x0ACD},   {0x0AFD, 0x0AFF},
-     {0x0B3C, 0x0B3C},   {0x0B4D, 0x0B4D},   {0x0BCD, 0x0BCD},
-     {0x0C4D, 0x0C4D},   {0x0CBC, 0x0CBC},   {0x0CCD, 0x0CCD},
-     {0x0D3B, 0x0D3C},   {0x0D4D, 0x0D4D},   {0x0DCA, 0x0DCA},
-     {0x0EBA, 0x0EBA},   {0x1039, 0x1039},   {0x1714, 0x1714},
-     {0x1BAB, 0x1BAB},   {0x1C37, 0x1C37},   {0xA8C4, 0xA8C4},
-     {0xA8F3, 0xA8F4},   {0xA953, 0xA953},   {0xAAF6, 0xAAF6},
-     {0x10A3F, 0x10A3F}, {0x11046, 0x11046}, {0x110B9, 0x110BA},
-     {0x11133, 0x11133}, {0x11173, 0x11173}, {0x111C0, 0x111C0},
-     {0x111CA, 0x111CA}, {0x11235, 0x11236}, {0x112E9, 0x112EA},
-     {0x1133C, 0x1133C}, {0x1134D, 0x1134D}, {0x11442, 0x11442},
-     {0x11446, 0x11446}, {0x114C2, 0x114C3}, {0x115BF, 0x115C0},
-     {0x1163F, 0x1163F}, {0x116B6, 0x116B7}, {0x11839, 0x1183A},
-     {0x119E0, 0x119E0}, {0x11A34, 0x11A34}, {0x11C3F, 0x11C3F},
-     {0x11D42, 0x11D42}, {0x11D45, 0x11D45}, {0x11D97, 0x11D97},
-     {0x1E94A, 0x1E94A}});
+    {{0x093C, 0x093C},   {0x094D, 0x094D},   {0x09BC, 0x09BC},   {0x09CD, 0x09CD},
+     {0x0A3C, 0x0A3C},   {0x0A4D, 0x0A4D},   {0x0ABC, 0x0ABC},   {0x0ACD, 0x0ACD},
+     {0x0AFD, 0x0AFF},   {0x0B3C, 0x0B3C},   {0x0B4D, 0x0B4D},   {0x0BCD, 0x0BCD},
+     {0x0C4D, 0x0C4D},   {0x0CBC, 0x0CBC},   {0x0CCD, 0x0CCD},   {0x0D3B, 0x0D3C},
+     {0x0D4D, 0x0D4D},   {0x0DCA, 0x0DCA},   {0x0EBA, 0x0EBA},   {0x1039, 0x1039},
+     {0x1714, 0x1714},   {0x1BAB, 0x1BAB},   {0x1C37, 0x1C37},   {0xA8C4, 0xA8C4},
+     {0xA8F3, 0xA8F4},   {0xA953, 0xA953},   {0xAAF6, 0xAAF6},   {0x10A3F, 0x10A3F},
+     {0x11046, 0x11046}, {0x110B9, 0x110BA}, {0x11133, 0x11133}, {0x11173, 0x11173},
+     {0x111C0, 0x111C0}, {0x111CA, 0x111CA}, {0x11235, 0x11236}, {0x112E9, 0x112EA},
+     {0x1133C, 0x1133C}, {0x1134D, 0x1134D}, {0x11442, 0x11442}, {0x11446, 0x11446},
+     {0x114C2, 0x114C3}, {0x115BF, 0x115C0}, {0x1163F, 0x1163F}, {0x116B6, 0x116B7},
+     {0x11839, 0x1183A}, {0x119E0, 0x119E0}, {0x11A34, 0x11A34}, {0x11C3F, 0x11C3F},
+     {0x11D42, 0x11D42}, {0x11D45, 0x11D45}, {0x11D97, 0x11D97}, {0x1E94A, 0x1E94A}});
 
 /// Alphabetic today, but not when the lists were made.
 constexpr auto kLaterLetters = std::to_array<Range>(
@@ -96,20 +89,17 @@ bool is_han_or_hangul_syllable(char32_t c) {
 bool is_alpha(char32_t c) {
   if (within(kJoiners, c) || c == 0x135F)
     return true;
-  return c < 0x10000 && u_isUAlphabetic(static_cast<UChar32>(c)) &&
-      is_as_old_as(c, 7) && !is_han_or_hangul_syllable(c) &&
-      !within(kLaterLetters, c);
+  return c < 0x10000 && u_isUAlphabetic(static_cast<UChar32>(c)) && is_as_old_as(c, 7) &&
+      !is_han_or_hangul_syllable(c) && !within(kLaterLetters, c);
 }
 
 bool is_lower(char32_t c) {
   const bool georgian = c >= 0x10D0 && c <= 0x10FF;  // later, as lower case
-  return u_isULowercase(static_cast<UChar32>(c)) && is_as_old_as(c, 9) &&
-      !georgian;
+  return u_isULowercase(static_cast<UChar32>(c)) && is_as_old_as(c, 9) && !georgian;
 }
 
 bool is_digit(char32_t c) {
-  return c < 0x10000 &&
-      u_charType(static_cast<UChar32>(c)) == U_DECIMAL_DIGIT_NUMBER &&
+  return c < 0x10000 && u_charType(static_cast<UChar32>(c)) == U_DECIMAL_DIGIT_NUMBER &&
       is_as_old_as(c, 7);
 }
 
@@ -123,10 +113,8 @@ uint8_t compute_plain(char32_t c) {
   const bool alpha = is_alpha(c);
   const bool digit = is_digit(c);
   return static_cast<uint8_t>(
-      (is_space(c) ? kSpace : 0) | (alpha ? kAlpha : 0) |
-      (alpha || digit ? kAlnum : 0) |
-      ((alpha || digit) && is_number(c) ? kNumber : 0) |
-      (is_lower(c) ? kLower : 0));
+      (is_space(c) ? kSpace : 0) | (alpha ? kAlpha : 0) | (alpha || digit ? kAlnum : 0) |
+      ((alpha || digit) && is_number(c) ? kNumber : 0) | (is_lower(c) ? kLower : 0));
 }
 
 enum Script : uint8_t { kHangul = 1, kHan = 2, kKana = 4 };
@@ -146,16 +134,14 @@ uint8_t scripts_of(std::string_view language) {
 bool is_of_scripts(char32_t c, uint8_t scripts) {
   const bool any = ((scripts & kHan) && has_script(c, USCRIPT_HAN)) ||
       ((scripts & kHangul) && has_script(c, USCRIPT_HANGUL)) ||
-      ((scripts & kKana) &&
-       (has_script(c, USCRIPT_HIRAGANA) || has_script(c, USCRIPT_KATAKANA)));
+      ((scripts & kKana) && (has_script(c, USCRIPT_HIRAGANA) || has_script(c, USCRIPT_KATAKANA)));
   const bool tone_sign = c >= 0xA700 && c <= 0xA707;  // Han's since later
   return any && is_as_old_as(c, 9) && !tone_sign;
 }
 
 }  // namespace
 
-Characters::Characters(std::string_view language)
-    : scripts_(scripts_of(language)) {
+Characters::Characters(std::string_view language) : scripts_(scripts_of(language)) {
   // Below its end there are no letters of the scripts that languages add.
   using Table = std::array<uint8_t, kTableSize>;
   static MadeOnce<Table> table;
@@ -173,8 +159,7 @@ uint8_t Characters::compute(char32_t c) const {
   if (scripts_ == 0 || (plain & kAlnum) || !is_of_scripts(c, scripts_))
     return plain;
   // The lists of numerals have none that are letters of Han.
-  const bool number =
-      c < 0x10000 && u_charType(static_cast<UChar32>(c)) == U_OTHER_NUMBER;
+  const bool number = c < 0x10000 && u_charType(static_cast<UChar32>(c)) == U_OTHER_NUMBER;
   return static_cast<uint8_t>(plain | kAlpha | kAlnum | (number ? kNumber : 0));
 }
 
@@ -185,8 +170,8 @@ bool is_joiner(char32_t c) {
 bool is_currency(char32_t c) {
   if (c < 0x80)
     return c == '$';
-  return u_charType(static_cast<UChar32>(c)) == U_CURRENCY_SYMBOL &&
-      is_as_old_as(c, 7) && c < 0x10000;
+  return u_charType(static_cast<UChar32>(c)) == U_CURRENCY_SYMBOL && is_as_old_as(c, 7) &&
+      c < 0x10000;
 }
 
 bool is_cjk(char32_t c) {

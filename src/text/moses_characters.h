@@ -25,12 +25,8 @@ class Characters {
  public:
   explicit Characters(std::string_view language);
 
-  uint8_t properties(char32_t c) const {
-    return c < kTableSize ? table_[c] : compute(c);
-  }
-  bool has(char32_t c, uint8_t any_of) const {
-    return (properties(c) & any_of) != 0;
-  }
+  uint8_t properties(char32_t c) const { return c < kTableSize ? table_[c] : compute(c); }
+  bool has(char32_t c, uint8_t any_of) const { return (properties(c) & any_of) != 0; }
 
  private:
   static constexpr char32_t kTableSize = 0x800;  // letters of two bytes

@@ -36,12 +36,9 @@ void append_unescaped(std::string_view word, std::string& out) {
   for (size_t i = 0; i < word.size();) {
     const auto* found = kEntities.end();
     if (word[i] == '&')
-      found = std::find_if(
-          kEntities.begin(),
-          kEntities.end(),
-          [&](const Entity& entity) {
-            return word.substr(i).starts_with(entity.name);
-          });
+      found = std::find_if(kEntities.begin(), kEntities.end(), [&](const Entity& entity) {
+        return word.substr(i).starts_with(entity.name);
+      });
     out += found == kEntities.end() ? word[i] : found->sign;
     i += found == kEntities.end() ? 1 : found->name.size();
   }
@@ -67,8 +64,7 @@ std::string restore_signs(std::string_view text) {
 }
 
 bool holds_special_signs(std::string_view text) {
-  return text.find('&') != std::string_view::npos ||
-      text.find("@-@") != std::string_view::npos;
+  return text.find('&') != std::string_view::npos || text.find("@-@") != std::string_view::npos;
 }
 
 char32_t first_of(std::string_view word) {
@@ -128,17 +124,14 @@ bool is_letter(char32_t c) {
 /// Tells whether a word begins and ends with a letter, so that no rule wants
 /// it.
 bool is_plain(std::string_view word) {
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   return is_letter(word.front()) && is_letter(word.back());
 }
 
 /// Puts the words of one text together.
 class Joiner {
  public:
-  Joiner(std::string_view language, Words words)
-      : language_(language), words_(std::move(words)) {}
+  Joiner(std::string_view language, Words words) : language_(language), words_(std::move(words)) {}
 
   std::string join() {
     for (at_ = 0; at_ < words_.size(); ++at_)
@@ -178,17 +171,16 @@ class Joiner {
         is_letter(last_of(word.substr(0, word.size() - 1)));
   }
   bool is_contraction(std::string_view word) const {
-    return speaks("en") && at_ > 0 && word.starts_with('\'') &&
-        word.size() > 1 && is_letter(first_of(word.substr(1)));
+    return speaks("en") && at_ > 0 && word.starts_with('\'') && word.size() > 1 &&
+        is_letter(first_of(word.substr(1)));
   }
   bool is_czech_decimal(std::string_view word) const {
-    return speaks("cs") && at_ > 1 && is_digits(word) &&
-        (before(1) == "." || before(1) == ",") && is_digits(before(2));
+    return speaks("cs") && at_ > 1 && is_digits(word) && (before(1) == "." || before(1) == ",") &&
+        is_digits(before(2));
   }
   bool is_elision(std::string_view word) const {
-    return (speaks("fr") || speaks("it") || speaks("ga")) &&
-        ends_in_apostrophe(word) && !next_word().empty() &&
-        is_letter(first_of(next_word()));
+    return (speaks("fr") || speaks("it") || speaks("ga")) && ends_in_apostrophe(word) &&
+        !next_word().empty() && is_letter(first_of(next_word()));
   }
 
   void add(std::string_view word) {
@@ -226,8 +218,7 @@ class Joiner {
       count = 0;
     if (speaks("cs") && word == "\u201C")
       count = 1;
-    const bool possessive =
-        speaks("en") && word == "'" && before(1).ends_with('s');
+    const bool possessive = speaks("en") && word == "'" && before(1).ends_with('s');
     if (count % 2 == 0 && possessive) {
       add_to_last(word);
       return;
@@ -249,8 +240,7 @@ class Joiner {
 
 }  // namespace
 
-MosesDetokenizer::MosesDetokenizer(const std::string& language)
-    : language_(language) {
+MosesDetokenizer::MosesDetokenizer(const std::string& language) : language_(language) {
   check_language(language, "the language of a Moses detokenizer");
 }
 

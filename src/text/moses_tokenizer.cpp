@@ -58,8 +58,8 @@ constexpr auto kFrenchApostrophes = std::to_array<SignRule>(
      {Neighbour::kAlpha, Neighbour::kNotAlpha, U" ' "},
      {Neighbour::kAlpha, Neighbour::kAlpha, U"' "}});
 
-constexpr auto kOtherApostrophes = std::to_array<SignRule>(
-    {{Neighbour::kAnything, Neighbour::kAnything, U" ' "}});
+constexpr auto kOtherApostrophes =
+    std::to_array<SignRule>({{Neighbour::kAnything, Neighbour::kAnything, U" ' "}});
 
 std::span<const SignRule> apostrophes_of(std::string_view language) {
   if (language == "en")
@@ -90,9 +90,7 @@ void split_runs_of_dots(std::u32string& text) {
 }
 
 inline void append_utf8(char32_t c, std::string& out) {
-  const auto tail = [&](unsigned shift) {
-    out += static_cast<char>(0x80 | ((c >> shift) & 0x3F));
-  };
+  const auto tail = [&](unsigned shift) { out += static_cast<char>(0x80 | ((c >> shift) & 0x3F)); };
   if (c < 0x80) {
     out += static_cast<char>(c);
   } else if (c < 0x800) {
@@ -164,8 +162,8 @@ class MosesTokenizer::Rules {
     size_t blanks = 0;  // not yet written, as none ends the text
     for (size_t position = 0; position < line.size();) {
       const auto byte = static_cast<unsigned char>(line[position]);
-      const char32_t c = byte < 0x80 ? (++position, char32_t{byte})
-                                     : next_code_point(line, position);
+      const char32_t c =
+          byte < 0x80 ? (++position, char32_t{byte}) : next_code_point(line, position);
       const uint8_t properties = characters_.properties(c);
       if (properties & kSpace) {
         blanks += !after_space && !text.empty() ? 1 : 0;
@@ -177,8 +175,8 @@ class MosesTokenizer::Rules {
         continue;
       text.append(blanks, U' ');
       blanks = 0;
-      const bool stays = (properties & kAlnum) || c == U'.' || c == U'\'' ||
-          c == U'`' || c == U',' || c == U'-';
+      const bool stays =
+          (properties & kAlnum) || c == U'.' || c == U'\'' || c == U'`' || c == U',' || c == U'-';
       if (stays) {
         text += c;
       } else {
@@ -221,16 +219,15 @@ class MosesTokenizer::Rules {
   /// Replaces the signs of `text` that fit the rule.
   void apply(const SignRule& rule, char32_t sign, std::u32string& text) const {
     const bool uses_left = rule.left != Neighbour::kAnything;
-    const bool uses_right = rule.right != Neighbour::kAnything &&
-        rule.right != Neighbour::kEnd && !rule.keeps_right;
+    const bool uses_right =
+        rule.right != Neighbour::kAnything && rule.right != Neighbour::kEnd && !rule.keeps_right;
     std::u32string out;
     size_t unused = 0;  // the first character that no match has used
     size_t at = text.find(sign);
     for (; at != std::u32string::npos; at = text.find(sign, at + 1)) {
       if (at < unused || (uses_left && at == unused))
         continue;
-      if ((uses_left && !fits(rule.left, text, at - 1)) ||
-          !fits(rule.right, text, at + 1))
+      if ((uses_left && !fits(rule.left, text, at - 1)) || !fits(rule.right, text, at + 1))
         continue;
       out.append(text, unused, at - unused);
       out += rule.replacement;
@@ -244,10 +241,7 @@ class MosesTokenizer::Rules {
     text = std::move(out);
   }
 
-  void apply(
-      std::span<const SignRule> rules,
-      char32_t sign,
-      std::u32string& text) const {
+  void apply(std::span<const SignRule> rules, char32_t sign, std::u32string& text) const {
     if (text.find(sign) == std::u32string::npos)
       return;
     for (const SignRule& rule : rules)
@@ -257,9 +251,7 @@ class MosesTokenizer::Rules {
   /// Tells whether the dot behind `prefix` belongs to it; `next` begins the
   /// next token, or is 0 when there is none.
   bool keeps_dot(std::u32string_view prefix, char32_t next) const {
-    const auto is_alpha = [&](char32_t c) {
-      return characters_.has(c, kAlpha);
-    };
+    const auto is_alpha = [&](char32_t c) { return characters_.has(c, kAlpha); };
     if (next != 0 && characters_.has(next, kLower))
       return true;
     if (prefix.find(U'.') != std::u32string_view::npos &&
@@ -304,11 +296,9 @@ class MosesTokenizer::Rules {
     size_t begin = text.find_first_not_of(U' ');
     while (begin < text.size()) {
       const size_t end = std::min(text.find(U' ', begin), text.size());
-      const size_t next =
-          std::min(text.find_first_not_of(U' ', end), text.size());
+      const size_t next = std::min(text.find_first_not_of(U' ', end), text.size());
       const std::u32string_view token = text.substr(begin, end - begin);
-      const size_t loose =
-          loose_end(token, next < text.size() ? text[next] : char32_t{0});
+      const size_t loose = loose_end(token, next < text.size() ? text[next] : char32_t{0});
       write(token.substr(0, token.size() - loose), out);
       for (char32_t c : token.substr(token.size() - loose))
         write({&c, 1}, out);
@@ -325,21 +315,16 @@ class MosesTokenizer::Rules {
 
 void check_language(std::string_view language, const std::string& key) {
   const bool letters =
-      std::all_of(language.begin(), language.end(), [](char c) {
-        return c >= 'a' && c <= 'z';
-      });
+      std::all_of(language.begin(), language.end(), [](char c) { return c >= 'a' && c <= 'z'; });
   if (!letters || language.size() < 2 || language.size() > 3)
     fail_usage(
         key,
-        " must be a language's code of two or three small letters, such as en, "
-        "de or fr, but got '",
+        " must be a language's code of two or three small letters, such as en, de or fr, but got '",
         language,
         "'");
 }
 
-MosesTokenizer::MosesTokenizer(
-    const std::string& language,
-    const MosesOptions& options) {
+MosesTokenizer::MosesTokenizer(const std::string& language, const MosesOptions& options) {
   check_language(language, "the language of a Moses tokenizer");
   rules_ = std::make_unique<Rules>(language, options);
 }

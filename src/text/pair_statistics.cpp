@@ -7,8 +7,7 @@
 namespace seqconv::internal {
 
 PairStatistics::PairStatistics(
-    std::unordered_map<SymbolPair, int64_t, SymbolPairHash> counts,
-    Less less)
+    std::unordered_map<SymbolPair, int64_t, SymbolPairHash> counts, Less less)
     : small_(std::move(counts)), large_(small_), less_(std::move(less)) {
   if (!empty())
     threshold_ = static_cast<double>(search().frequency) / 10;
@@ -108,8 +107,7 @@ void BpeVocabulary::merge(const SymbolPair& pair, PairStatistics& statistics) {
     if (times < 1)
       continue;
     Word& word = words_[static_cast<size_t>(number)];
-    Symbols symbols = word.odd_space ? replace_in_text(word, pair)
-                                     : replace(word, pair, merged);
+    Symbols symbols = word.odd_space ? replace_in_text(word, pair) : replace(word, pair, merged);
     const Symbols old = std::exchange(word.symbols, std::move(symbols));
     forget_old(number, old, pair, statistics);
     count_new(number, merged, statistics);
@@ -117,15 +115,12 @@ void BpeVocabulary::merge(const SymbolPair& pair, PairStatistics& statistics) {
 }
 
 BpeVocabulary::Symbols BpeVocabulary::replace(
-    const Word& word,
-    const SymbolPair& pair,
-    int32_t merged) {
+    const Word& word, const SymbolPair& pair, int32_t merged) {
   const Symbols& old = word.symbols;
   Symbols out;
   out.reserve(old.size());
   for (size_t i = 0; i < old.size(); ++i) {
-    const bool here =
-        i + 1 < old.size() && old[i] == pair.first && old[i + 1] == pair.second;
+    const bool here = i + 1 < old.size() && old[i] == pair.first && old[i + 1] == pair.second;
     out.push_back(here ? merged : old[i]);
     i += here;
   }
@@ -135,9 +130,7 @@ BpeVocabulary::Symbols BpeVocabulary::replace(
 /// subword-nmt replaces in the text of the blank-separated symbols and takes
 /// any white space for the end of a symbol, so that a symbol which holds a
 /// no-break space, say, can be cut there.
-BpeVocabulary::Symbols BpeVocabulary::replace_in_text(
-    const Word& word,
-    const SymbolPair& pair) {
+BpeVocabulary::Symbols BpeVocabulary::replace_in_text(const Word& word, const SymbolPair& pair) {
   std::string joined;
   for (int32_t symbol : word.symbols)
     joined += (joined.empty() ? "" : " ") + text(symbol);
@@ -149,12 +142,10 @@ BpeVocabulary::Symbols BpeVocabulary::replace_in_text(
   };
   std::string replaced;
   for (size_t c = 0; c < characters.size();) {
-    const auto begin =
-        static_cast<size_t>(characters[c].data() - joined.data());
+    const auto begin = static_cast<size_t>(characters[c].data() - joined.data());
     const size_t end = begin + wanted.size();
     size_t after = c;
-    while (after < characters.size() &&
-           characters[after].data() < joined.data() + end)
+    while (after < characters.size() && characters[after].data() < joined.data() + end)
       ++after;
     if (joined.compare(begin, wanted.size(), wanted) == 0 &&
         (c == 0 || is_edge(characters[c - 1])) &&
@@ -175,10 +166,7 @@ BpeVocabulary::Symbols BpeVocabulary::replace_in_text(
 }
 
 void BpeVocabulary::forget_old(
-    int32_t word_number,
-    const Symbols& old,
-    const SymbolPair& pair,
-    PairStatistics& statistics) {
+    int32_t word_number, const Symbols& old, const SymbolPair& pair, PairStatistics& statistics) {
   const int64_t count = words_[static_cast<size_t>(word_number)].count;
   const auto forget = [&](size_t i) {
     const SymbolPair gone(old[i], old[i + 1]);
@@ -193,18 +181,15 @@ void BpeVocabulary::forget_old(
     if (i > 0)
       forget(i - 1);
     // In A B C B C the pair (C, B) is forgotten by the second B C.
-    const bool another = i + 3 < old.size() && old[i + 2] == pair.first &&
-        old[i + 3] == pair.second;
+    const bool another =
+        i + 3 < old.size() && old[i + 2] == pair.first && old[i + 3] == pair.second;
     if (i + 2 < old.size() && !another)
       forget(i + 1);
     i += 2;
   }
 }
 
-void BpeVocabulary::count_new(
-    int32_t word_number,
-    int32_t merged,
-    PairStatistics& statistics) {
+void BpeVocabulary::count_new(int32_t word_number, int32_t merged, PairStatistics& statistics) {
   const Word& word = words_[static_cast<size_t>(word_number)];
   const Symbols& symbols = word.symbols;
   const auto count = [&](size_t i) {

@@ -21,8 +21,7 @@ using SymbolPair = std::pair<int32_t, int32_t>;
 
 struct SymbolPairHash {
   size_t operator()(const SymbolPair& pair) const {
-    const uint64_t key =
-        static_cast<uint64_t>(static_cast<uint32_t>(pair.first)) << 32 |
+    const uint64_t key = static_cast<uint64_t>(static_cast<uint32_t>(pair.first)) << 32 |
         static_cast<uint32_t>(pair.second);
     return (key * 0x9e3779b97f4a7c15ULL) >> 16;
   }
@@ -39,9 +38,7 @@ class PairStatistics {
     int64_t frequency;
   };
 
-  PairStatistics(
-      std::unordered_map<SymbolPair, int64_t, SymbolPairHash> counts,
-      Less less);
+  PairStatistics(std::unordered_map<SymbolPair, int64_t, SymbolPairHash> counts, Less less);
 
   bool empty() const { return large_.empty(); }
   void add(const SymbolPair& pair, int64_t n) { small_[pair] += n; }
@@ -66,9 +63,7 @@ class BpeVocabulary {
   explicit BpeVocabulary(const WordCounts& counts);
 
   PairStatistics count_pairs();
-  const std::string& text(int32_t symbol) const {
-    return texts_[static_cast<size_t>(symbol)];
-  }
+  const std::string& text(int32_t symbol) const { return texts_[static_cast<size_t>(symbol)]; }
   /// Replaces the pair by its union everywhere and keeps `statistics` up.
   void merge(const SymbolPair& pair, PairStatistics& statistics);
 
@@ -86,12 +81,8 @@ class BpeVocabulary {
   Symbols replace(const Word& word, const SymbolPair& pair, int32_t merged);
   Symbols replace_in_text(const Word& word, const SymbolPair& pair);
   void forget_old(
-      int32_t word_number,
-      const Symbols& old,
-      const SymbolPair& pair,
-      PairStatistics& statistics);
-  void
-  count_new(int32_t word_number, int32_t merged, PairStatistics& statistics);
+      int32_t word_number, const Symbols& old, const SymbolPair& pair, PairStatistics& statistics);
+  void count_new(int32_t word_number, int32_t merged, PairStatistics& statistics);
 
   std::vector<std::string> texts_;
   std::unordered_map<std::string, int32_t> numbers_;

@@ -5,9 +5,7 @@
 
 namespace seqconv::internal {
 
-Preparation::Preparation(
-    const TextOptions& options,
-    const std::string& language)
+Preparation::Preparation(const TextOptions& options, const std::string& language)
     : lowercase_(options.lowercase) {
   switch (options.tokenizer) {
     case Tokenizer::kNone:
@@ -15,9 +13,7 @@ Preparation::Preparation(
     case Tokenizer::kMoses:
       tokenizer_ = std::make_shared<MosesTokenizer>(
           language,
-          MosesOptions{
-              .escape = options.moses_escape,
-              .split_dashes = options.moses_split_dashes});
+          MosesOptions{.escape = options.moses_escape, .split_dashes = options.moses_split_dashes});
       detokenizer_ = std::make_shared<MosesDetokenizer>(language);
       return;
   }
@@ -36,8 +32,7 @@ std::string Preparation::undo(std::string text) const {
 }
 
 std::vector<TextFile> prepared_files(
-    const std::vector<TextSource>& sources,
-    const Preparation& preparation) {
+    const std::vector<TextSource>& sources, const Preparation& preparation) {
   std::vector<TextFile> files;
   for (const TextSource& source : sources)
     files.emplace_back(source, preparation);

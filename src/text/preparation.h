@@ -39,8 +39,7 @@ class Preparation {
 struct TextFile {
   // Not explicit: a name alone is a file of lines that are only cleaned.
   template <std::convertible_to<std::filesystem::path> Path>
-  TextFile(const Path& path, Preparation how = {})
-      : source(path), preparation(std::move(how)) {}
+  TextFile(const Path& path, Preparation how = {}) : source(path), preparation(std::move(how)) {}
   TextFile(TextSource from, Preparation how)
       : source(std::move(from)), preparation(std::move(how)) {}
 
@@ -50,7 +49,6 @@ struct TextFile {
 
 /// Files that are all prepared alike.
 std::vector<TextFile> prepared_files(
-    const std::vector<TextSource>& sources,
-    const Preparation& preparation);
+    const std::vector<TextSource>& sources, const Preparation& preparation);
 
 }  // namespace seqconv::internal

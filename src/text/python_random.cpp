@@ -44,8 +44,7 @@ GivenState state_of(uint32_t key) {
     go_on();
   }
   for (size_t k = kState - 1; k > 0; --k) {
-    words[i] = (words[i] ^ (scrambled(words[i - 1]) * 1566083941U)) -
-        static_cast<uint32_t>(i);
+    words[i] = (words[i] ^ (scrambled(words[i - 1]) * 1566083941U)) - static_cast<uint32_t>(i);
     go_on();
   }
   words[0] = 0x80000000U;

@@ -45,13 +45,10 @@ class BpeSegmenter : public Segmenter {
   std::string join(const std::vector<std::string>& symbols) const override {
     return join_bpe(join_with_blanks(symbols));
   }
-  std::shared_ptr<const Segmenter> within(
-      const HasSymbol& vocabulary) const override {
-    return make_bpe_segmenter(
-        Bpe::parse(bpe_.codes(), "codes", {.vocabulary = vocabulary}));
+  std::shared_ptr<const Segmenter> within(const HasSymbol& vocabulary) const override {
+    return make_bpe_segmenter(Bpe::parse(bpe_.codes(), "codes", {.vocabulary = vocabulary}));
   }
-  std::vector<std::string> characters(
-      const std::string& symbol) const override {
+  std::vector<std::string> characters(const std::string& symbol) const override {
     std::string_view piece = symbol;
     if (piece.size() > Bpe::kJoiner.size() && piece.ends_with(Bpe::kJoiner))
       piece.remove_suffix(Bpe::kJoiner.size());

@@ -37,16 +37,13 @@ class Segmenter {
   /// This segmenter for a vocabulary: symbols that it lacks are split again
   /// into ones that it has, where that can be. Null for kinds whose symbols
   /// have no parts.
-  virtual std::shared_ptr<const Segmenter> within(
-      const HasSymbol& vocabulary) const {
+  virtual std::shared_ptr<const Segmenter> within(const HasSymbol& vocabulary) const {
     return nullptr;
   }
   /// Lists what a symbol of split() may in the end be split into by within():
   /// the symbols of its characters. None for kinds without within(), and for
   /// symbols that are never split.
-  virtual std::vector<std::string> characters(const std::string& symbol) const {
-    return {};
-  }
+  virtual std::vector<std::string> characters(const std::string& symbol) const { return {}; }
   /// Symbols that a vocabulary must have whatever the text: all bytes where
   /// bytes stand for the unknown, and what the user has defined.
   virtual std::vector<std::string> required() const { return {}; }
@@ -65,8 +62,7 @@ std::shared_ptr<const Segmenter> make_bpe_segmenter(Bpe bpe);
 /// Symbols are the pieces of a SentencePiece model, given as the bytes of its
 /// file; Error when it is not one. `name` is for messages.
 std::shared_ptr<const Segmenter> make_sentencepiece_segmenter(
-    const std::string& model,
-    const std::string& name);
+    const std::string& model, const std::string& name);
 /// Symbols are the code points of the line, the blank (U+0020) as U+2581 as in
 /// SentencePiece, so that a U+2581 of the text reads as a blank. join() puts
 /// text together again and leaves symbols of other kinds as they are.
@@ -83,7 +79,7 @@ struct SentencePieceTraining {
   int64_t size = 8000;  ///< number of pieces, <unk> included
   SentencePieceKind kind = SentencePieceKind::kUnigram;
   double character_coverage = 0.9995;
-  bool byte_fallback = false;  ///< characters that are no pieces are bytes
+  bool byte_fallback = false;             ///< characters that are no pieces are bytes
   std::vector<std::string> user_symbols;  ///< pieces that are never split
 };
 
@@ -93,7 +89,6 @@ struct SentencePieceTraining {
 /// pieces gives a smaller model and a warning that names its size. Error when
 /// `size` is too small for the characters, or no text is there.
 std::string train_sentencepiece(
-    const std::vector<TextFile>& files,
-    const SentencePieceTraining& training);
+    const std::vector<TextFile>& files, const SentencePieceTraining& training);
 
 }  // namespace seqconv::internal

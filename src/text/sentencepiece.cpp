@@ -16,9 +16,7 @@ constexpr std::string_view kPieceBlank = "\xE2\x96\x81";  // U+2581
 class SentencePieceSegmenter : public Segmenter {
  public:
   SentencePieceSegmenter(
-      const std::string& model,
-      const std::string& name,
-      HasSymbol vocabulary = nullptr)
+      const std::string& model, const std::string& name, HasSymbol vocabulary = nullptr)
       : model_(model), vocabulary_(std::move(vocabulary)) {
     load(processor_, name);
     if (vocabulary_)
@@ -29,10 +27,7 @@ class SentencePieceSegmenter : public Segmenter {
     const auto& processor = restricted_ ? *restricted_ : processor_;
     std::vector<std::string> pieces;
     const auto status = processor.Encode({line.data(), line.size()}, &pieces);
-    SEQCONV_CHECK(
-        status.ok(),
-        "SentencePiece cannot split a line: ",
-        status.error_message());
+    SEQCONV_CHECK(status.ok(), "SentencePiece cannot split a line: ", status.error_message());
     if (!vocabulary_)
       return pieces;
     std::vector<std::string> known;
@@ -45,16 +40,11 @@ class SentencePieceSegmenter : public Segmenter {
     return known;
   }
 
-  std::shared_ptr<const Segmenter> within(
-      const HasSymbol& vocabulary) const override {
-    return std::make_shared<SentencePieceSegmenter>(
-        model_,
-        "SentencePiece",
-        vocabulary);
+  std::shared_ptr<const Segmenter> within(const HasSymbol& vocabulary) const override {
+    return std::make_shared<SentencePieceSegmenter>(model_, "SentencePiece", vocabulary);
   }
 
-  std::vector<std::string> characters(
-      const std::string& symbol) const override {
+  std::vector<std::string> characters(const std::string& symbol) const override {
     if (is_byte(symbol) || is_defined_by_user(processor_.PieceToId(symbol)))
       return {};
     const auto parts = split_characters(symbol);
@@ -84,12 +74,8 @@ class SentencePieceSegmenter : public Segmenter {
         piece = kPlaceholder;
     std::string text;
     const auto status = processor_.Decode(pieces, &text);
-    SEQCONV_CHECK(
-        status.ok(),
-        "SentencePiece cannot join pieces: ",
-        status.error_message());
-    for (size_t at = 0;
-         (at = text.find(kPlaceholder, at)) != std::string::npos;)
+    SEQCONV_CHECK(status.ok(), "SentencePiece cannot join pieces: ", status.error_message());
+    for (size_t at = 0; (at = text.find(kPlaceholder, at)) != std::string::npos;)
       text.replace(at, kPlaceholder.size(), kUnknownPiece);
     return text;
   }
@@ -143,15 +129,13 @@ class SentencePieceSegmenter : public Segmenter {
   /// The library does not say so, but scores these 0 and others below, but for
   /// the first merge of a BPE model, with which no harm is done.
   bool is_defined_by_user(int id) const {
-    return processor_.GetScore(id) == 0 && !processor_.IsControl(id) &&
-        !processor_.IsUnknown(id) && !processor_.IsByte(id);
+    return processor_.GetScore(id) == 0 && !processor_.IsControl(id) && !processor_.IsUnknown(id) &&
+        !processor_.IsByte(id);
   }
 
   /// Characters that the vocabulary has, bytes where they stand for others, and
   /// what is left in one piece.
-  void split_into_characters(
-      const std::string& piece,
-      std::vector<std::string>& out) const {
+  void split_into_characters(const std::string& piece, std::vector<std::string>& out) const {
     std::string unknown;
     const auto end_unknown = [&] {
       if (!unknown.empty())
@@ -183,8 +167,7 @@ class SentencePieceSegmenter : public Segmenter {
 }  // namespace
 
 std::shared_ptr<const Segmenter> make_sentencepiece_segmenter(
-    const std::string& model,
-    const std::string& name) {
+    const std::string& model, const std::string& name) {
   return std::make_shared<SentencePieceSegmenter>(model, name);
 }
 

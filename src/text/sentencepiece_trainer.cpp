@@ -24,8 +24,7 @@ bool is_surely_text(std::string_view line) {
     const auto u = static_cast<UChar32>(c);
     if (c > ' ' && c < 0x7F)
       return true;
-    if (u_isalnum(u) &&
-        !u_hasBinaryProperty(u, UCHAR_DEFAULT_IGNORABLE_CODE_POINT))
+    if (u_isalnum(u) && !u_hasBinaryProperty(u, UCHAR_DEFAULT_IGNORABLE_CODE_POINT))
       return true;
   }
   return false;
@@ -64,8 +63,7 @@ int64_t count_lines(const std::vector<TextFile>& files) {
 class FileLines : public sentencepiece::SentenceIterator {
  public:
   explicit FileLines(const std::vector<TextFile>& files)
-      : files_(files),
-        stride_((count_lines(files) + kMostLines - 1) / kMostLines) {
+      : files_(files), stride_((count_lines(files) + kMostLines - 1) / kMostLines) {
     Next();
   }
 
@@ -178,19 +176,15 @@ std::string join_names(const std::vector<TextFile>& files) {
 }  // namespace
 
 std::string train_sentencepiece(
-    const std::vector<TextFile>& files,
-    const SentencePieceTraining& training) {
+    const std::vector<TextFile>& files, const SentencePieceTraining& training) {
   FileLines lines(files);
   std::string model;
-  const auto status = sentencepiece::SentencePieceTrainer::Train(
-      trainer_arguments(training),
-      &lines,
-      &model);
+  const auto status =
+      sentencepiece::SentencePieceTrainer::Train(trainer_arguments(training), &lines, &model);
   lines.rethrow();
   SEQCONV_CHECK(
       lines.found_text(),
-      "SentencePiece needs text to train on, but found no letter, digit or "
-      "sign in ",
+      "SentencePiece needs text to train on, but found no letter, digit or sign in ",
       join_names(files));
   SEQCONV_CHECK(
       status.ok(),

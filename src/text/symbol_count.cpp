@@ -28,8 +28,8 @@ std::string SymbolCount::warning() const {
       symbols,
       " symbols (",
       100 * unknown / std::max<int64_t>(symbols, 1),
-      " %) are not in the vocabulary and read as <unk>: is it a text of this "
-      "model's language and subwords?");
+      " %) are not in the vocabulary and read as <unk>: is it a text of this model's language and "
+      "subwords?");
 }
 
 }  // namespace seqconv::internal

@@ -14,11 +14,7 @@ namespace seqconv::internal {
 namespace {
 
 template <class T>
-void need_range(
-    bool holds,
-    const std::string& key,
-    const char* range,
-    const T& value) {
+void need_range(bool holds, const std::string& key, const char* range, const T& value) {
   if (!holds)
     fail_usage(key, " must be ", range, ", but got ", value);
 }
@@ -50,14 +46,10 @@ const char* given_dictionary(const TextOptions& options) {
 void check_limits(const TextOptions& options, const OptionNames& key) {
   if (options.min_count == 1 && options.max_vocabulary == 0)
     return;
-  const std::string limit =
-      key(options.min_count != 1 ? "min_count" : "max_vocabulary");
+  const std::string limit = key(options.min_count != 1 ? "min_count" : "max_vocabulary");
   if (const char* dictionary = given_dictionary(options))
     fail_usage(
-        limit,
-        " has no effect with ",
-        key(dictionary),
-        ": the dictionary is taken as it is");
+        limit, " has no effect with ", key(dictionary), ": the dictionary is taken as it is");
   if (options.subword == Subword::kBytes)
     fail_usage(
         limit,
@@ -88,9 +80,7 @@ void check_tokenizer(const TextOptions& options, const OptionNames& key) {
       needs_moses(language.key);
     check_language(language.code, key(language.key));
   }
-  if (moses &&
-      (options.subword == Subword::kCharacters ||
-       options.subword == Subword::kBytes))
+  if (moses && (options.subword == Subword::kCharacters || options.subword == Subword::kBytes))
     fail_usage(
         key.setting("tokenizer", enum_name(options.tokenizer)),
         " makes words, but ",
@@ -100,14 +90,10 @@ void check_tokenizer(const TextOptions& options, const OptionNames& key) {
 
 /// UsageError for wishes about a SentencePiece model that is not trained, and
 /// for symbols that cannot be pieces of one.
-void check_sentencepiece_training(
-    const TextOptions& options,
-    const OptionNames& key) {
-  const char* const wish = options.sentencepiece_byte_fallback
-      ? "sentencepiece_byte_fallback"
-      : "sentencepiece_user_symbols";
-  if (!options.sentencepiece_byte_fallback &&
-      options.sentencepiece_user_symbols.empty())
+void check_sentencepiece_training(const TextOptions& options, const OptionNames& key) {
+  const char* const wish = options.sentencepiece_byte_fallback ? "sentencepiece_byte_fallback"
+                                                               : "sentencepiece_user_symbols";
+  if (!options.sentencepiece_byte_fallback && options.sentencepiece_user_symbols.empty())
     return;
   if (options.subword != Subword::kSentencePiece)
     fail_usage(
@@ -125,8 +111,7 @@ void check_sentencepiece_training(
   if (options.sentencepiece_byte_fallback)
     seen.insert(byte_symbols().begin(), byte_symbols().end());
   for (const std::string& symbol : options.sentencepiece_user_symbols) {
-    if (symbol.empty() || symbol.find(' ') != std::string::npos ||
-        clean_line(symbol) != symbol)
+    if (symbol.empty() || symbol.find(' ') != std::string::npos || clean_line(symbol) != symbol)
       fail_usage(
           key("sentencepiece_user_symbols"),
           " must be text without blanks, but got '",
@@ -144,20 +129,16 @@ void check_sentencepiece_training(
 }  // namespace
 
 void TextOptions::validate(const OptionNames& key) const {
-  const auto check_file =
-      [&](const char* file_key, const std::string& file, Subword wanted) {
-        if (!file.empty() && subword != wanted)
-          fail_usage(
-              key(file_key),
-              " needs ",
-              key.setting("subword", enum_name(wanted)),
-              concat(", but that is '", enum_name(subword), "'"));
-      };
+  const auto check_file = [&](const char* file_key, const std::string& file, Subword wanted) {
+    if (!file.empty() && subword != wanted)
+      fail_usage(
+          key(file_key),
+          " needs ",
+          key.setting("subword", enum_name(wanted)),
+          concat(", but that is '", enum_name(subword), "'"));
+  };
   check_file("bpe_codes", bpe_codes, Subword::kBpe);
-  check_file(
-      "sentencepiece_model",
-      sentencepiece_model,
-      Subword::kSentencePiece);
+  check_file("sentencepiece_model", sentencepiece_model, Subword::kSentencePiece);
   need_range(
       subword_size >= 1 && subword_size <= 1'000'000,
       key("subword_size"),
@@ -179,9 +160,7 @@ void TextOptions::validate(const OptionNames& key) const {
   check_sentencepiece_training(*this, key);
 }
 
-void check_languages(
-    const TextOptions& options,
-    const std::vector<std::string>& wanted) {
+void check_languages(const TextOptions& options, const std::vector<std::string>& wanted) {
   for (const Language& language : languages_of(options)) {
     const bool needed = options.tokenizer == Tokenizer::kMoses &&
         std::find(wanted.begin(), wanted.end(), language.key) != wanted.end();
@@ -199,8 +178,7 @@ void check_languages(
           "' has no effect here: ",
           wanted.size() == 1
               ? "a language model has text.language"
-              : "a translation model has text.source_language and "
-                "text.target_language");
+              : "a translation model has text.source_language and text.target_language");
   }
 }
 

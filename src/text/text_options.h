@@ -22,23 +22,20 @@ enum class Subword {
 };
 template <>
 struct EnumNames<Subword> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, Subword>>(
-          {{"none", Subword::kNone},
-           {"bpe", Subword::kBpe},
-           {"sentencepiece", Subword::kSentencePiece},
-           {"characters", Subword::kCharacters},
-           {"bytes", Subword::kBytes}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, Subword>>(
+      {{"none", Subword::kNone},
+       {"bpe", Subword::kBpe},
+       {"sentencepiece", Subword::kSentencePiece},
+       {"characters", Subword::kCharacters},
+       {"bytes", Subword::kBytes}});
 };
 
 /// SentencePiece's model families.
 enum class SentencePieceKind { kUnigram, kBpe };
 template <>
 struct EnumNames<SentencePieceKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, SentencePieceKind>>(
-          {{"unigram", SentencePieceKind::kUnigram},
-           {"bpe", SentencePieceKind::kBpe}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, SentencePieceKind>>(
+      {{"unigram", SentencePieceKind::kUnigram}, {"bpe", SentencePieceKind::kBpe}});
 };
 
 /// The tool that splits lines into words before anything else does.
@@ -48,9 +45,8 @@ enum class Tokenizer {
 };
 template <>
 struct EnumNames<Tokenizer> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, Tokenizer>>(
-          {{"none", Tokenizer::kNone}, {"moses", Tokenizer::kMoses}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, Tokenizer>>(
+      {{"none", Tokenizer::kNone}, {"moses", Tokenizer::kMoses}});
 };
 
 /// The [text] section: everything that turns raw text into ids.
@@ -82,75 +78,50 @@ struct TextOptions {
   void visit(Visitor& v) {
     v("tokenizer",
       tokenizer,
-      "none (raw or already tokenised text) or moses; what is decoded is put "
-      "together again");
-    v("source_language",
-      source_language,
-      "moses: code of the source, such as de, en or fr");
-    v("target_language",
-      target_language,
-      "moses: code of the target, such as de, en or fr");
+      R"(none (raw or already tokenised text) or moses; what is decoded is put together again)");
+    v("source_language", source_language, "moses: code of the source, such as de, en or fr");
+    v("target_language", target_language, "moses: code of the target, such as de, en or fr");
     v("language", language, "moses: code of a language model's text");
-    v("moses_escape",
-      moses_escape,
-      "moses: inside the model, & is &amp; and so on");
-    v("moses_split_dashes",
-      moses_split_dashes,
-      "moses: inside the model, a-b is a @-@ b");
+    v("moses_escape", moses_escape, "moses: inside the model, & is &amp; and so on");
+    v("moses_split_dashes", moses_split_dashes, "moses: inside the model, a-b is a @-@ b");
     v("subword",
       subword,
-      "What a symbol is: none (a word), bpe, sentencepiece, characters or "
-      "bytes");
+      R"(What a symbol is: none (a word), bpe, sentencepiece, characters or bytes)");
     v("subword_size",
       subword_size,
-      "Number of merges (bpe) or pieces (sentencepiece) to learn, 1 to "
-      "1,000,000");
+      R"(Number of merges (bpe) or pieces (sentencepiece) to learn, 1 to 1,000,000)");
     v("bpe_codes", bpe_codes, "File of subword-nmt codes, empty = learn them");
     v("sentencepiece_model",
       sentencepiece_model,
       "File of a SentencePiece model, empty = train one");
-    v("sentencepiece_kind",
-      sentencepiece_kind,
-      "What SentencePiece trains: unigram or bpe");
+    v("sentencepiece_kind", sentencepiece_kind, "What SentencePiece trains: unigram or bpe");
     v("character_coverage",
       character_coverage,
       "Share of characters that SentencePiece must cover, 0.98 to 1");
     v("sentencepiece_byte_fallback",
       sentencepiece_byte_fallback,
-      "Train SentencePiece with 256 pieces more, the bytes of characters that "
-      "it does not cover");
+      R"(Train SentencePiece with 256 pieces more, the bytes of characters that it does not cover)");
     v("sentencepiece_user_symbols",
       sentencepiece_user_symbols,
       "Train SentencePiece with these as pieces that are never split");
     v("subword_fallback",
       subword_fallback,
-      "bpe and sentencepiece: the vocabulary has all characters of the text, "
-      "and pieces that it lacks are split again");
+      R"(bpe and sentencepiece: the vocabulary has all characters of the text, and pieces that it lacks are split again)");
     v("joined", joined, "One vocabulary and subword model for both sides");
     v("lowercase", lowercase, "Lower-case both sides first");
-    v("source_dictionary",
-      source_dictionary,
-      "dict.txt of the source, empty = build it");
-    v("target_dictionary",
-      target_dictionary,
-      "dict.txt of the target, empty = build it");
-    v("dictionary",
-      dictionary,
-      "dict.txt of a language model, empty = build it");
-    v("min_count",
-      min_count,
-      "Symbols that come less often than this become <unk>, at least 1");
+    v("source_dictionary", source_dictionary, "dict.txt of the source, empty = build it");
+    v("target_dictionary", target_dictionary, "dict.txt of the target, empty = build it");
+    v("dictionary", dictionary, "dict.txt of a language model, empty = build it");
+    v("min_count", min_count, "Symbols that come less often than this become <unk>, at least 1");
     v("max_vocabulary",
       max_vocabulary,
-      "Most symbols of a vocabulary, four special ones counted: above 4, or "
-      "0 = no limit");
+      R"(Most symbols of a vocabulary, four special ones counted: above 4, or 0 = no limit)");
   }
 
   /// Tells whether pieces that the vocabulary lacks are split again: as
   /// subword_fallback says, where there are pieces.
   bool falls_back() const {
-    return subword_fallback &&
-        (subword == Subword::kBpe || subword == Subword::kSentencePiece);
+    return subword_fallback && (subword == Subword::kBpe || subword == Subword::kSentencePiece);
   }
 
   /// UsageError for values out of range and for keys that contradict each
@@ -161,8 +132,6 @@ struct TextOptions {
 
 /// UsageError unless the languages fit the tokenizer: moses needs each of
 /// `wanted` ("source_language", ...), every other language must be empty.
-void check_languages(
-    const TextOptions& options,
-    const std::vector<std::string>& wanted);
+void check_languages(const TextOptions& options, const std::vector<std::string>& wanted);
 
 }  // namespace seqconv::internal

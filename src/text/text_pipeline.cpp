@@ -24,23 +24,19 @@ TextPipeline TextPipeline::with(Preparation preparation) const {
 
 std::vector<std::string> TextPipeline::segment(std::string_view line) const {
   std::vector<std::string> symbols;
-  visit_symbols(line, [&](std::string_view symbol) {
-    symbols.emplace_back(symbol);
-  });
+  visit_symbols(line, [&](std::string_view symbol) { symbols.emplace_back(symbol); });
   return symbols;
 }
 
 void TextPipeline::visit_symbols(
-    std::string_view line,
-    const std::function<void(std::string_view)>& take) const {
+    std::string_view line, const std::function<void(std::string_view)>& take) const {
   segmenter_->visit(preparation_.apply(line), take);
 }
 
 std::vector<int32_t> TextPipeline::encode(std::string_view line) const {
   std::vector<int32_t> ids;
-  visit_symbols(line, [&](std::string_view symbol) {
-    ids.push_back(vocabulary_->text_id(symbol));
-  });
+  visit_symbols(
+      line, [&](std::string_view symbol) { ids.push_back(vocabulary_->text_id(symbol)); });
   return ids;
 }
 

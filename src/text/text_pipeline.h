@@ -31,8 +31,7 @@ class TextPipeline {
   std::vector<std::string> segment(std::string_view line) const;
   /// Gives these symbols to `take` one by one; a view is gone after its call.
   void visit_symbols(
-      std::string_view line,
-      const std::function<void(std::string_view)>& take) const;
+      std::string_view line, const std::function<void(std::string_view)>& take) const;
   /// Ids of a line without </s>. An empty line gives no ids, nor does one of
   /// blanks only, but for characters and bytes, which count blanks. Text that
   /// spells <s>, <pad> or </s> is unknown, never the special id.

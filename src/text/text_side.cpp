@@ -16,9 +16,7 @@ constexpr size_t kLongestSample = 1000;  // bytes
 constexpr const char* kText = "text";    // of config.json
 
 SegmenterPointer read_segmenter(
-    Subword subword,
-    const std::string& model,
-    const std::string& name) {
+    Subword subword, const std::string& model, const std::string& name) {
   switch (subword) {
     case Subword::kNone:
       return make_word_segmenter();
@@ -53,15 +51,12 @@ const char* model_file(Subword subword) {
 /// At most `bytes` bytes of a line, whole characters.
 std::string start_of(std::string_view line, size_t bytes) {
   size_t end = std::min(bytes, line.size());
-  while (end > 0 && end < line.size() &&
-         (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80)
+  while (end > 0 && end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80)
     --end;
   return std::string(line.substr(0, end));
 }
 
-Json save_samples(
-    const TextPipeline& pipeline,
-    const std::vector<std::string>& lines) {
+Json save_samples(const TextPipeline& pipeline, const std::vector<std::string>& lines) {
   Json samples = Json::array();
   for (const std::string& line : lines)
     samples.push_back({{"line", line}, {"ids", pipeline.encode(line)}});
@@ -69,8 +64,7 @@ Json save_samples(
 }
 
 /// A file that the model's configuration names.
-RootedPath
-inside(const RootedPath& folder, const std::string& name, const char* what) {
+RootedPath inside(const RootedPath& folder, const std::string& name, const char* what) {
   const std::string outward = outward_name(name);
   SEQCONV_CHECK(
       outward.empty(),
@@ -105,8 +99,7 @@ SegmenterPointer given_segmenter(const TextOptions& options) {
       if (options.sentencepiece_model.empty())
         return nullptr;
       return make_sentencepiece_segmenter(
-          read_file(options.sentencepiece_model),
-          options.sentencepiece_model);
+          read_file(options.sentencepiece_model), options.sentencepiece_model);
     case Subword::kCharacters:
       return make_character_segmenter();
     case Subword::kBytes:
@@ -171,28 +164,20 @@ std::shared_ptr<const TextPipeline> load_side(
     const Preparation& preparation,
     const Json& side,
     const std::string& path) {
-  const RootedPath dictionary = inside(
-      folder,
-      json_value<std::string>(side, path, "dictionary"),
-      "text dictionary");
+  const RootedPath dictionary =
+      inside(folder, json_value<std::string>(side, path, "dictionary"), "text dictionary");
   std::string model;
   std::string name;
   if (*model_file(options.subword) != '\0') {
-    const RootedPath file = inside(
-        folder,
-        json_value<std::string>(side, path, "model"),
-        "text model");
+    const RootedPath file =
+        inside(folder, json_value<std::string>(side, path, "model"), "text model");
     model = read_file(file);
     name = file.string();
   }
-  const SegmenterPointer segmenter =
-      read_segmenter(options.subword, model, name);
-  const auto vocabulary =
-      std::make_shared<Vocabulary>(Vocabulary::load(dictionary));
+  const SegmenterPointer segmenter = read_segmenter(options.subword, model, name);
+  const auto vocabulary = std::make_shared<Vocabulary>(Vocabulary::load(dictionary));
   return std::make_shared<TextPipeline>(
-      fit(options, segmenter, vocabulary),
-      vocabulary,
-      preparation);
+      fit(options, segmenter, vocabulary), vocabulary, preparation);
 }
 
 void save_common_options(const TextOptions& options, Json& text) {
@@ -208,20 +193,15 @@ void save_common_options(const TextOptions& options, Json& text) {
 }
 
 void load_common_options(const Json& text, TextOptions& options) {
-  const auto flag = [&](const char* key) {
-    return json_value<bool>(text, kText, key);
-  };
-  options.subword = parse_enum<Subword>(
-      json_value<std::string>(text, kText, "subword"),
-      "text.subword");
+  const auto flag = [&](const char* key) { return json_value<bool>(text, kText, key); };
+  options.subword =
+      parse_enum<Subword>(json_value<std::string>(text, kText, "subword"), "text.subword");
   options.lowercase = flag("lowercase");
-  options.subword_fallback =
-      text.contains("subword_fallback") && flag("subword_fallback");
+  options.subword_fallback = text.contains("subword_fallback") && flag("subword_fallback");
   if (!text.contains("tokenizer"))
     return;
-  options.tokenizer = parse_enum<Tokenizer>(
-      json_value<std::string>(text, kText, "tokenizer"),
-      "text.tokenizer");
+  options.tokenizer =
+      parse_enum<Tokenizer>(json_value<std::string>(text, kText, "tokenizer"), "text.tokenizer");
   if (options.tokenizer == Tokenizer::kNone)
     return;
   options.moses_escape = flag("moses_escape");
@@ -229,19 +209,13 @@ void load_common_options(const Json& text, TextOptions& options) {
 }
 
 void save_language(
-    const TextOptions& options,
-    const char* key,
-    const std::string& language,
-    Json& text) {
+    const TextOptions& options, const char* key, const std::string& language, Json& text) {
   if (options.tokenizer != Tokenizer::kNone)
     text[key] = language;
 }
 
 void load_language(
-    const TextOptions& options,
-    const Json& text,
-    const char* key,
-    std::string& language) {
+    const TextOptions& options, const Json& text, const char* key, std::string& language) {
   if (options.tokenizer == Tokenizer::kNone)
     return;
   language = json_value<std::string>(text, kText, key);
@@ -290,9 +264,7 @@ std::vector<std::string> check_samples(
 
 void fail_malformed(const RootedPath& folder, const UsageError& error) {
   fail(
-      folder.string(),
-      ": the text part of the model's configuration is malformed: ",
-      error.what());
+      folder.string(), ": the text part of the model's configuration is malformed: ", error.what());
 }
 
 }  // namespace seqconv::internal

@@ -23,15 +23,11 @@ using VocabularyPointer = std::shared_ptr<const Vocabulary>;
 SegmenterPointer given_segmenter(const TextOptions& options);
 
 /// Learns the merges or pieces that the options want from the files.
-SegmenterPointer learn_segmenter(
-    const TextOptions& options,
-    const std::vector<TextFile>& files);
+SegmenterPointer learn_segmenter(const TextOptions& options, const std::vector<TextFile>& files);
 
 /// Counts how often each symbol comes in the prepared files, in one streaming
 /// pass. Error when there is none; bad text is an Error with file and line.
-WordCounts count_symbols(
-    const SegmenterPointer& segmenter,
-    const std::vector<TextFile>& files);
+WordCounts count_symbols(const SegmenterPointer& segmenter, const std::vector<TextFile>& files);
 
 /// The dictionary of a file, or null when `file` is empty.
 VocabularyPointer given_vocabulary(const std::string& file);
@@ -92,15 +88,9 @@ void load_common_options(const Json& text, TextOptions& options);
 
 /// Writes the language under `key` when a tokenizer wants it, and reads it.
 void save_language(
-    const TextOptions& options,
-    const char* key,
-    const std::string& language,
-    Json& text);
+    const TextOptions& options, const char* key, const std::string& language, Json& text);
 void load_language(
-    const TextOptions& options,
-    const Json& text,
-    const char* key,
-    std::string& language);
+    const TextOptions& options, const Json& text, const char* key, std::string& language);
 
 /// Names what of two sides turns lines into other ids or back: "dictionary",
 /// "subword model", or "" for nothing. Counts of a dictionary change no id.
@@ -119,8 +109,6 @@ std::vector<std::string> check_samples(
     const std::string& path);
 
 /// Error for a "text" object that lacks a key or has another type there.
-[[noreturn]] void fail_malformed(
-    const RootedPath& folder,
-    const UsageError& error);
+[[noreturn]] void fail_malformed(const RootedPath& folder, const UsageError& error);
 
 }  // namespace seqconv::internal

@@ -15,9 +15,7 @@ std::string line_of(PairSide side, const std::vector<std::string>& texts) {
 
 /// A list of several targets could be sentences or alternatives.
 void check_one_target(
-    const TextSource& source,
-    const std::vector<std::string>& texts,
-    const std::string& where) {
+    const TextSource& source, const std::vector<std::string>& texts, const std::string& where) {
   SEQCONV_CHECK(
       source.side == PairSide::kSource || texts.size() == 1,
       where,
@@ -30,10 +28,7 @@ void check_one_target(
       ".0\" names the first");
 }
 
-std::string json_side(
-    const TextSource& source,
-    const std::string& line,
-    const std::string& where) {
+std::string json_side(const TextSource& source, const std::string& line, const std::string& where) {
   const auto texts = json_line_texts(line, source.key, where);
   check_one_target(source, texts, where);
   for (const std::string& text : texts)
@@ -47,9 +42,7 @@ std::string json_side(
 }
 
 std::string story_side(
-    const TextSource& source,
-    const std::string& name,
-    const std::string& where) {
+    const TextSource& source, const std::string& name, const std::string& where) {
   const Story story = read_story(source, name, where);
   if (source.side == PairSide::kSource)
     return story.article;
@@ -58,8 +51,7 @@ std::string story_side(
       where,
       ": ",
       find_story(source, name, where).string(),
-      ": a story must have a line \"@highlight\" with a sentence below, but "
-      "has none");
+      ": a story must have a line \"@highlight\" with a sentence below, but has none");
   return summary_line(story.highlights);
 }
 
@@ -67,8 +59,7 @@ std::string story_side(
 /// digests are the files' names.
 std::string story_name(const std::string& line) {
   const std::string name = document_line({line});
-  const bool is_address =
-      name.starts_with("http://") || name.starts_with("https://");
+  const bool is_address = name.starts_with("http://") || name.starts_with("https://");
   return is_address ? sha1_hex(name) : name;
 }
 
@@ -78,10 +69,7 @@ TextSourceReader::TextSourceReader(const TextSource& source, BadBytes bad_bytes)
     : source_(source), lines_(source.file, bad_bytes) {}
 
 TextSourceReader::TextSourceReader(
-    std::istream& stream,
-    std::string name,
-    BadBytes bad_bytes,
-    int64_t lines_before)
+    std::istream& stream, std::string name, BadBytes bad_bytes, int64_t lines_before)
     : source_(name), lines_(stream, name, bad_bytes, lines_before) {}
 
 bool TextSourceReader::next(std::string& text) {
@@ -108,15 +96,9 @@ std::string TextSourceReader::text_of(const std::string& line) const {
   fail("unknown format of text ", static_cast<int>(source_.format));
 }
 
-RootedPath find_story(
-    const TextSource& source,
-    const std::string& name,
-    const std::string& where) {
+RootedPath find_story(const TextSource& source, const std::string& name, const std::string& where) {
   const std::string wanted = story_name(name);
-  SEQCONV_CHECK(
-      !wanted.empty(),
-      where,
-      ": the name of a story was wanted, but the line is blank");
+  SEQCONV_CHECK(!wanted.empty(), where, ": the name of a story was wanted, but the line is blank");
   const std::string outward = outward_name(wanted);
   std::string looked;
   std::error_code none;
@@ -124,11 +106,9 @@ RootedPath find_story(
     for (const char* ending : {"", ".story"}) {
       if (!outward.empty())
         continue;
-      const RootedPath file =
-          RootedPath(folder, source.links) / (wanted + ending);
+      const RootedPath file = RootedPath(folder, source.links) / (wanted + ending);
       // Opening says what is wrong with one that is no ordinary file.
-      if (fs::exists(fs::symlink_status(file, none)) &&
-          !fs::is_directory(file, none))
+      if (fs::exists(fs::symlink_status(file, none)) && !fs::is_directory(file, none))
         return file;
     }
     looked += concat(looked.empty() ? "'" : " or '", folder, "'");
@@ -142,10 +122,7 @@ RootedPath find_story(
       outward.empty() ? "" : ": as a name, " + outward);
 }
 
-Story read_story(
-    const TextSource& source,
-    const std::string& name,
-    const std::string& where) {
+Story read_story(const TextSource& source, const std::string& name, const std::string& where) {
   const RootedPath file = find_story(source, name, where);
   return located([&] { return where; }, [&] { return read_story(file); });
 }

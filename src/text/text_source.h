@@ -25,11 +25,8 @@ enum class TextFormat {
 };
 template <>
 struct EnumNames<TextFormat> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, TextFormat>>(
-          {{"text", TextFormat::kText},
-           {"json", TextFormat::kJson},
-           {"story", TextFormat::kStory}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, TextFormat>>(
+      {{"text", TextFormat::kText}, {"json", TextFormat::kJson}, {"story", TextFormat::kStory}});
 };
 
 /// Says how files hold documents together with their summaries. Models remember
@@ -73,16 +70,11 @@ class TextSourceReader {
   /// Errors of next(), besides those of LineReader, name file and line: JSON
   /// without the text or with a list of several targets; a story that is not
   /// there, or none of whose highlights has text where the target is wanted.
-  explicit TextSourceReader(
-      const TextSource& source,
-      BadBytes bad_bytes = BadBytes::kReject);
+  explicit TextSourceReader(const TextSource& source, BadBytes bad_bytes = BadBytes::kReject);
   /// Lines of a stream that outlives the reader; `name` is for messages, and
   /// `lines_before` are the lines in front of the stream, which count too.
   TextSourceReader(
-      std::istream& stream,
-      std::string name,
-      BadBytes bad_bytes,
-      int64_t lines_before = 0);
+      std::istream& stream, std::string name, BadBytes bad_bytes, int64_t lines_before = 0);
 
   /// The next text; false at the end of the file. Blank lines between JSON
   /// objects are passed over.
@@ -107,16 +99,10 @@ class TextSourceReader {
 /// The file of a story in the first of the source's folders that has it: with
 /// or without ".story", under its name or, where that is an address
 /// (http://...), the SHA-1 digest of it. Error behind `where` when none does.
-RootedPath find_story(
-    const TextSource& source,
-    const std::string& name,
-    const std::string& where);
+RootedPath find_story(const TextSource& source, const std::string& name, const std::string& where);
 
 /// The story there. Errors of find_story and read_story, behind `where`.
-Story read_story(
-    const TextSource& source,
-    const std::string& name,
-    const std::string& where);
+Story read_story(const TextSource& source, const std::string& name, const std::string& where);
 
 /// The files that a source is read from: its own and, behind it, its stories.
 std::vector<RootedPath> files_of(const TextSource& source);

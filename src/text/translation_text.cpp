@@ -17,13 +17,11 @@ constexpr const char* kSourceCut = "max_source_tokens";
 VocabularyPointer given_joined_vocabulary(const TextOptions& options) {
   const std::string& source = options.source_dictionary;
   const std::string& target = options.target_dictionary;
-  VocabularyPointer vocabulary =
-      given_vocabulary(source.empty() ? target : source);
+  VocabularyPointer vocabulary = given_vocabulary(source.empty() ? target : source);
   if (!source.empty() && !target.empty() &&
       vocabulary->to_text() != Vocabulary::load(target).to_text())
     fail_usage(
-        "text.joined = true needs one dictionary, but text.source_dictionary "
-        "('",
+        "text.joined = true needs one dictionary, but text.source_dictionary ('",
         source,
         "') and text.target_dictionary ('",
         target,
@@ -40,15 +38,13 @@ bool names_dictionaries(const TextOptions& options) {
 /// Names of the files of one side.
 std::string file_names(const Json& side, const std::string& path) {
   return json_value<std::string>(side, path, "dictionary") + " " +
-      (side.contains("model") ? json_value<std::string>(side, path, "model")
-                              : std::string());
+      (side.contains("model") ? json_value<std::string>(side, path, "model") : std::string());
 }
 
 /// The other side of a joined vocabulary: the same pipeline, or one that
 /// prepares lines of its own language.
 std::shared_ptr<const TextPipeline> other_side(
-    const std::shared_ptr<const TextPipeline>& side,
-    const Preparation& preparation) {
+    const std::shared_ptr<const TextPipeline>& side, const Preparation& preparation) {
   if (!preparation.is_undone())
     return side;
   return std::make_shared<const TextPipeline>(side->with(preparation));
@@ -73,8 +69,7 @@ int64_t load_source_cut(const RootedPath& folder, const Json& text) {
     return 0;
   const Json& most = text[kSourceCut];
   SEQCONV_CHECK(
-      most.is_number_unsigned() && most >= 2 &&
-          most <= std::numeric_limits<int32_t>::max(),
+      most.is_number_unsigned() && most >= 2 && most <= std::numeric_limits<int32_t>::max(),
       folder.string(),
       ": text.",
       kSourceCut,
@@ -83,10 +78,7 @@ int64_t load_source_cut(const RootedPath& folder, const Json& text) {
   return most.get<int64_t>();
 }
 
-void load_sides(
-    const RootedPath& folder,
-    const Json& text,
-    TranslationText& loaded) {
+void load_sides(const RootedPath& folder, const Json& text, TranslationText& loaded) {
   const std::string source_key = "text.source", target_key = "text.target";
   const Json& source = json_field(text, "text", "source");
   const Json& target = json_field(text, "text", "target");
@@ -104,20 +96,13 @@ void load_sides(
         file_names(target, target_key));
     loaded.target = other_side(loaded.source, target_lines);
   } else {
-    loaded.target =
-        load_side(folder, options, target_lines, target, target_key);
+    loaded.target = load_side(folder, options, target_lines, target, target_key);
   }
   const std::string where = folder.string();
-  loaded.source_samples = check_samples(
-      where + ", source side",
-      *loaded.source,
-      source,
-      source_key);
-  loaded.target_samples = check_samples(
-      where + ", target side",
-      *loaded.target,
-      target,
-      target_key);
+  loaded.source_samples =
+      check_samples(where + ", source side", *loaded.source, source, source_key);
+  loaded.target_samples =
+      check_samples(where + ", target side", *loaded.target, target, target_key);
 }
 
 }  // namespace
@@ -130,14 +115,13 @@ TranslationText TranslationText::create(
     fail_usage(
         "text.dictionary = '",
         options.dictionary,
-        "' is for language models, but this is a translation model, whose "
-        "dictionaries are text.source_dictionary and text.target_dictionary");
+        "' is for language models, but this is a translation model, whose dictionaries are "
+        "text.source_dictionary and text.target_dictionary");
   options.validate();
   check_languages(options, {"source_language", "target_language"});
   const SegmenterPointer given = given_segmenter(options);
   SEQCONV_CHECK(
-      (!source_files.empty() && !target_files.empty()) ||
-          (given && names_dictionaries(options)),
+      (!source_files.empty() && !target_files.empty()) || (given && names_dictionaries(options)),
       "text needs training files for both sides, but got ",
       source_files.size(),
       " source and ",
@@ -158,28 +142,18 @@ TranslationText TranslationText::create(
       segmenter = side.segmenter;
       vocabulary = side.vocabulary;
     }
-    return std::make_shared<const TextPipeline>(
-        segmenter,
-        vocabulary,
-        preparation);
+    return std::make_shared<const TextPipeline>(segmenter, vocabulary, preparation);
   };
   TranslationText text;
   text.options = options;
   if (options.joined) {
     auto files = sources;
     files.insert(files.end(), targets.begin(), targets.end());
-    text.source =
-        make_side(files, source_lines, given_joined_vocabulary(options));
+    text.source = make_side(files, source_lines, given_joined_vocabulary(options));
     text.target = other_side(text.source, target_lines);
   } else {
-    text.source = make_side(
-        sources,
-        source_lines,
-        given_vocabulary(options.source_dictionary));
-    text.target = make_side(
-        targets,
-        target_lines,
-        given_vocabulary(options.target_dictionary));
+    text.source = make_side(sources, source_lines, given_vocabulary(options.source_dictionary));
+    text.target = make_side(targets, target_lines, given_vocabulary(options.target_dictionary));
   }
   text.source_samples = pick_samples(source_files);
   text.target_samples = pick_samples(target_files);
@@ -191,21 +165,16 @@ Json TranslationText::save(const fs::path& folder) const {
   Json text = save_options(*this);
   text["joined"] = options.joined;
   const bool joined = options.joined;
-  text["source"] =
-      save_side(folder, joined ? "" : "source.", *source, source_samples);
-  text["target"] =
-      save_side(folder, joined ? "" : "target.", *target, target_samples);
+  text["source"] = save_side(folder, joined ? "" : "source.", *source, source_samples);
+  text["target"] = save_side(folder, joined ? "" : "target.", *target, target_samples);
   return text;
 }
 
-TranslationText TranslationText::load(
-    const RootedPath& folder,
-    const Json& text) {
+TranslationText TranslationText::load(const RootedPath& folder, const Json& text) {
   SEQCONV_CHECK(
       !text.contains("side"),
       folder.string(),
-      ": the text of a translation model was wanted, but this is a language "
-      "model's");
+      ": the text of a translation model was wanted, but this is a language model's");
   TranslationText loaded;
   try {
     TextOptions& options = loaded.options;

@@ -57,10 +57,7 @@ const UCaseMap* root_case_map() {
     CaseMap opened(ucasemap_open("", 0, &status), [](const UCaseMap* known) {
       ucasemap_close(const_cast<UCaseMap*>(known));
     });
-    SEQCONV_CHECK(
-        U_SUCCESS(status),
-        "ICU cannot open its root case map: ",
-        u_errorName(status));
+    SEQCONV_CHECK(U_SUCCESS(status), "ICU cannot open its root case map: ", u_errorName(status));
     return opened;
   };
   return map.get(open).get();
@@ -170,9 +167,7 @@ std::string_view skip_byte_order_mark(std::string_view text) {
 }
 
 std::string to_lower(std::string_view text) {
-  const auto is_ascii = [](char c) {
-    return static_cast<unsigned char>(c) < 0x80;
-  };
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   std::string out(text);
   if (std::all_of(text.begin(), text.end(), is_ascii)) {
     for (char& c : out)

@@ -66,16 +66,10 @@ enum class BadBytes {
 class LineReader {
  public:
   /// Opens a file; Error when it cannot be read or is a folder.
-  explicit LineReader(
-      const std::filesystem::path& path,
-      BadBytes bad_bytes = BadBytes::kReject);
+  explicit LineReader(const std::filesystem::path& path, BadBytes bad_bytes = BadBytes::kReject);
   /// Reads from a stream that outlives the reader; `name` is for messages, and
   /// `lines_before` are the lines in front of the stream, which count too.
-  LineReader(
-      std::istream& stream,
-      std::string name,
-      BadBytes bad_bytes,
-      int64_t lines_before = 0);
+  LineReader(std::istream& stream, std::string name, BadBytes bad_bytes, int64_t lines_before = 0);
 
   /// The next line without its end; false at the end of the text.
   bool next(std::string& line);

@@ -11,13 +11,9 @@ namespace {
 
 constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
 
-std::vector<std::string> collect(
-    const Segmenter& segmenter,
-    std::string_view line) {
+std::vector<std::string> collect(const Segmenter& segmenter, std::string_view line) {
   std::vector<std::string> symbols;
-  segmenter.visit(line, [&](std::string_view symbol) {
-    symbols.emplace_back(symbol);
-  });
+  segmenter.visit(line, [&](std::string_view symbol) { symbols.emplace_back(symbol); });
   return symbols;
 }
 

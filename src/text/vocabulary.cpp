@@ -42,10 +42,8 @@ bool parse_count(std::string_view text, int64_t& count) {
       return false;
   }
   const char* const end = digits.data() + digits.size();
-  if (std::from_chars(digits.data(), end, count).ec ==
-      std::errc::result_out_of_range)
-    count = negative ? std::numeric_limits<int64_t>::min()
-                     : std::numeric_limits<int64_t>::max();
+  if (std::from_chars(digits.data(), end, count).ec == std::errc::result_out_of_range)
+    count = negative ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
   return digit;
 }
 
@@ -57,9 +55,7 @@ Entry parse_entry(std::string_view line, const std::string& where) {
     rest.remove_suffix(kOverwrite.size());
   }
   const size_t blank = rest.rfind(' ');
-  const auto wrong = [&] {
-    fail(where, ": 'symbol count' was wanted, but got '", line, "'");
-  };
+  const auto wrong = [&] { fail(where, ": 'symbol count' was wanted, but got '", line, "'"); };
   if (blank == std::string_view::npos || blank == 0)
     wrong();
   // A count below 0 is what scores of pieces become; nothing depends on it.
@@ -77,8 +73,8 @@ void cut_to(
   const auto is_required = [&](const auto& entry) {
     return required.contains(std::string(entry.first));
   };
-  const auto needed = static_cast<size_t>(
-      std::count_if(symbols.begin(), symbols.end(), is_required));
+  const auto needed =
+      static_cast<size_t>(std::count_if(symbols.begin(), symbols.end(), is_required));
   size_t others = most - std::min(most, needed);
   std::erase_if(symbols, [&](const auto& entry) {
     if (is_required(entry))
@@ -129,28 +125,21 @@ Vocabulary Vocabulary::build(
   Vocabulary vocabulary;
   std::vector<std::pair<std::string_view, int64_t>> kept;
   for (const auto& [symbol, count] : counts)
-    if ((count >= min_count || required.contains(symbol)) &&
-        !vocabulary.ids_.contains(symbol))
+    if ((count >= min_count || required.contains(symbol)) && !vocabulary.ids_.contains(symbol))
       kept.emplace_back(symbol, count);
-  std::stable_sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) {
-    return a.second > b.second;
-  });
+  std::stable_sort(
+      kept.begin(), kept.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   if (max_size > 0)
-    cut_to(
-        static_cast<size_t>(std::max<int64_t>(max_size - vocabulary.size(), 0)),
-        required,
-        kept);
+    cut_to(static_cast<size_t>(std::max<int64_t>(max_size - vocabulary.size(), 0)), required, kept);
   for (const auto& [symbol, count] : kept)
     vocabulary.add(std::string(symbol), count);
   for (int64_t n = 0; vocabulary.size() % multiple != 0; ++n)
-    if (const std::string word = made_up_word(n);
-        !vocabulary.ids_.contains(word))
+    if (const std::string word = made_up_word(n); !vocabulary.ids_.contains(word))
       vocabulary.add(word, 0);
   return vocabulary;
 }
 
-std::vector<CountedSymbol> read_symbol_counts(
-    const std::filesystem::path& path) {
+std::vector<CountedSymbol> read_symbol_counts(const std::filesystem::path& path) {
   std::vector<CountedSymbol> rows;
   LineReader reader(path);
   std::string line;
@@ -185,9 +174,7 @@ Vocabulary Vocabulary::parse(const std::string& text, const std::string& name) {
     vocabulary.add(std::move(entry.symbol), entry.count);
   }
   SEQCONV_CHECK(
-      vocabulary.size() > kSpecialIds,
-      name,
-      ": a dictionary was wanted, but the file is empty");
+      vocabulary.size() > kSpecialIds, name, ": a dictionary was wanted, but the file is empty");
   return vocabulary;
 }
 
@@ -197,12 +184,7 @@ std::string Vocabulary::to_text() const {
   for (size_t i = 0; i < symbols_.size(); ++i) {
     const bool again = !seen.emplace(symbols_[i], true).second;
     if (i >= kSpecialSymbols.size())
-      text += concat(
-          symbols_[i],
-          " ",
-          counts_[i],
-          again ? kOverwrite : std::string_view(),
-          "\n");
+      text += concat(symbols_[i], " ", counts_[i], again ? kOverwrite : std::string_view(), "\n");
   }
   // Readers drop a byte order mark, which would be the first symbol's own.
   const size_t mark = text.size() - skip_byte_order_mark(text).size();
@@ -224,12 +206,7 @@ bool Vocabulary::has(std::string_view symbol) const {
 }
 
 const std::string& Vocabulary::symbol(int32_t id) const {
-  SEQCONV_CHECK(
-      id >= 0 && id < size(),
-      "an id must be from 0 to ",
-      size() - 1,
-      ", but got ",
-      id);
+  SEQCONV_CHECK(id >= 0 && id < size(), "an id must be from 0 to ", size() - 1, ", but got ", id);
   return symbols_[static_cast<size_t>(id)];
 }
 

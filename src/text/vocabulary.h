@@ -22,8 +22,7 @@ struct CountedSymbol {
 
 /// Reads a dict.txt, or what subword-nmt's get-vocab writes, line by line as it
 /// is. Errors name file and line.
-std::vector<CountedSymbol> read_symbol_counts(
-    const std::filesystem::path& path);
+std::vector<CountedSymbol> read_symbol_counts(const std::filesystem::path& path);
 
 /// Symbols and their ids, in fairseq's order: 0-3 are <s>, <pad>, </s>, <unk>;
 /// the rest by descending count, ties by symbol (byte order); padded to a

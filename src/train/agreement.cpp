@@ -71,10 +71,7 @@ uint64_t sampled_checksum(const RootedPath& file) {
   return sum;
 }
 
-bool sees(
-    const fs::path& file,
-    const std::string& text,
-    std::chrono::milliseconds patience) {
+bool sees(const fs::path& file, const std::string& text, std::chrono::milliseconds patience) {
   const auto last = std::chrono::steady_clock::now() + patience;
   while (!holds(file, text)) {
     if (std::chrono::steady_clock::now() >= last)
@@ -84,8 +81,7 @@ bool sees(
   return true;
 }
 
-std::string
-broadcast_text(Communicator& processes, std::string text, int64_t root) {
+std::string broadcast_text(Communicator& processes, std::string text, int64_t root) {
   size_t size = text.size();
   processes.broadcast(std::as_writable_bytes(std::span(&size, 1)), root);
   text.resize(size);
@@ -95,8 +91,7 @@ broadcast_text(Communicator& processes, std::string text, int64_t root) {
 
 std::string lowest_fault(Communicator& processes, const std::string& fault) {
   const int64_t nobody = processes.size();
-  const int64_t lowest =
-      -processes.largest(fault.empty() ? -nobody : -processes.rank());
+  const int64_t lowest = -processes.largest(fault.empty() ? -nobody : -processes.rank());
   return lowest == nobody ? "" : broadcast_text(processes, fault, lowest);
 }
 
@@ -122,10 +117,7 @@ std::string differing_key(const Json& one, const Json& other) {
   return "";
 }
 
-void check_same_run(
-    Communicator& processes,
-    const TrainRequest& request,
-    const Json& inputs) {
+void check_same_run(Communicator& processes, const TrainRequest& request, const Json& inputs) {
   if (processes.size() == 1)
     return;
   const Json own = describe_run(request, inputs);
@@ -134,8 +126,7 @@ void check_same_run(
   std::string fault;
   if (!key.empty())
     fault = concat(
-        "the processes of a run need the same program, configuration and data, "
-        "but ",
+        "the processes of a run need the same program, configuration and data, but ",
         key,
         " is ",
         value_at(own, key),
@@ -152,18 +143,15 @@ void check_shared_folder(Communicator& processes, const fs::path& folder) {
     return;
   const fs::path file = folder / "shared";
   std::random_device random;
-  const std::string token = broadcast_text(
-      processes,
-      checksum_text((uint64_t{random()} << 32) + random()),
-      0);
+  const std::string token =
+      broadcast_text(processes, checksum_text((uint64_t{random()} << 32) + random()), 0);
   if (processes.is_first())
     write_file_atomically(file, token);
   processes.barrier();
   std::string fault;
   if (!sees(file, token, kMostDelay))
     fault = concat(
-        "the processes of a run need one folder that all see, but what rank 0 "
-        "has written into '",
+        "the processes of a run need one folder that all see, but what rank 0 has written into '",
         folder.string(),
         "' is not there in rank ",
         processes.rank(),

@@ -11,7 +11,7 @@ namespace seqconv::internal {
 namespace {
 
 constexpr size_t kSamples = 5;
-constexpr int64_t kTried = 1000;  // sentences, when they are not like our text
+constexpr int64_t kTried = 1000;         // sentences, when they are not like our text
 constexpr size_t kLongestSample = 1000;  // bytes
 
 /// The key and name of a binarised file of [data]; two empty strings when there
@@ -37,8 +37,7 @@ std::string missing_keys(const TrainConfig& config) {
   const TextOptions& text = config.text;
   if (text.subword == Subword::kBpe && text.bpe_codes.empty())
     return "text.bpe_codes";
-  if (text.subword == Subword::kSentencePiece &&
-      text.sentencepiece_model.empty())
+  if (text.subword == Subword::kSentencePiece && text.sentencepiece_model.empty())
     return "text.sentencepiece_model";
   if (config.task == Task::kLanguageModel)
     return text.dictionary.empty() ? "text.dictionary" : "";
@@ -72,9 +71,7 @@ std::vector<TextSource> text_files(const std::vector<TextSource>& files) {
   return text;
 }
 
-bool binarised_unknown(
-    const std::vector<TextSource>& files,
-    int64_t vocabulary) {
+bool binarised_unknown(const std::vector<TextSource>& files, int64_t vocabulary) {
   for (const TextSource& file : files) {
     if (!holds_ids(file))
       continue;
@@ -89,22 +86,19 @@ bool binarised_unknown(
 }
 
 std::vector<std::string> binarised_samples(
-    const std::vector<TextSource>& files,
-    const TextPipeline& text) {
+    const std::vector<TextSource>& files, const TextPipeline& text) {
   std::vector<std::string> samples;
   for (const TextSource& file : files) {
     if (!holds_ids(file))
       continue;
-    const auto sentences =
-        open_fairseq_data(file.file, text.vocabulary().size());
+    const auto sentences = open_fairseq_data(file.file, text.vocabulary().size());
     const int64_t most = std::min(sentences->size(), kTried);
     for (int64_t i = 0; i < most && samples.size() < kSamples; ++i) {
       const auto found = sentences->tokens(i);
       const std::vector<int32_t> ids(found.begin(), found.end());
       const std::string line = text.decode(ids);
       if (line.size() <= kLongestSample && !is_blank(line) &&
-          find_invalid_utf8(line) == std::string::npos &&
-          text.encode(line) == ids)
+          find_invalid_utf8(line) == std::string::npos && text.encode(line) == ids)
         samples.push_back(line);
     }
   }

@@ -19,15 +19,12 @@ void check_named_text(const TrainConfig& config);
 std::vector<TextSource> text_files(const std::vector<TextSource>& files);
 
 /// Whether a sentence of the binarised files holds <unk>.
-bool binarised_unknown(
-    const std::vector<TextSource>& files,
-    int64_t vocabulary);
+bool binarised_unknown(const std::vector<TextSource>& files, int64_t vocabulary);
 
 /// Lines for the self-test of a model folder: the text of a few sentences of
 /// the binarised files which, encoded again, have the ids that stand there.
 /// None when there are no such sentences.
 std::vector<std::string> binarised_samples(
-    const std::vector<TextSource>& files,
-    const TextPipeline& text);
+    const std::vector<TextSource>& files, const TextPipeline& text);
 
 }  // namespace seqconv::internal

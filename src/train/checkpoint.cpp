@@ -58,9 +58,7 @@ std::string layout_of(const FlatParameters& parameters) {
 size_t count_negative(const at::Tensor& values) {
   const float* first = values.const_data_ptr<float>();
   return static_cast<size_t>(
-      std::count_if(first, first + values.numel(), [](float value) {
-        return value < 0;
-      }));
+      std::count_if(first, first + values.numel(), [](float value) { return value < 0; }));
 }
 
 /// The first parameter for which `buffer`, which begins with element `begin` of
@@ -128,9 +126,7 @@ void take_numbers(
       element_name(view.type));
   const auto offset = static_cast<size_t>(begin) * sizeof(float);
   const at::Tensor values = at::from_blob(
-      const_cast<std::byte*>(view.data.subspan(offset).data()),
-      {buffer.numel()},
-      at::kFloat);
+      const_cast<std::byte*>(view.data.subspan(offset).data()), {buffer.numel()}, at::kFloat);
   buffer.copy_(ops::to_device(values, buffer.device()));
 }
 
@@ -170,8 +166,7 @@ std::optional<UnsoundTensor> find_unsound(const RunTensors& tensors) {
   if (auto found = find_unsound_in(parameters.values(), 0, parameters, ""))
     return found;
   for (const auto& [name, tensor] : tensors.optimizer.tensors())
-    if (auto found =
-            find_unsound_in(tensor, begin, parameters, kOptimizer + name))
+    if (auto found = find_unsound_in(tensor, begin, parameters, kOptimizer + name))
       return found;
   if (tensors.average.defined())
     return find_unsound_in(tensors.average, begin, parameters, kAverage);
@@ -179,9 +174,7 @@ std::optional<UnsoundTensor> find_unsound(const RunTensors& tensors) {
 }
 
 void load_state_tensors(
-    const RootedPath& file,
-    const Position& position,
-    const RunTensors& tensors) {
+    const RootedPath& file, const Position& position, const RunTensors& tensors) {
   const SafetensorsReader reader(file);
   SEQCONV_CHECK(
       state_metadata(reader, "layout") == layout_of(tensors.parameters),

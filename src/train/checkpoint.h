@@ -53,8 +53,6 @@ std::optional<UnsoundTensor> find_unsound(const RunTensors& tensors);
 /// Error for a state of another model or with numbers that no run can go on
 /// with. A process takes its share.
 void load_state_tensors(
-    const RootedPath& file,
-    const Position& position,
-    const RunTensors& tensors);
+    const RootedPath& file, const Position& position, const RunTensors& tensors);
 
 }  // namespace seqconv::internal

@@ -28,20 +28,17 @@ void check_documents(const DataOptions& data) {
         "_key is given");
   if (source && data.source_key == data.target_key)
     fail_usage(
-        "data.source_key and data.target_key must differ, but both are '",
-        data.source_key,
-        "'");
+        "data.source_key and data.target_key must differ, but both are '", data.source_key, "'");
   if (source && !data.stories.empty())
-    fail_usage("data.source_key is for JSON lines and data.stories for lists "
-               "of story files: give one of them");
+    fail_usage("data.source_key is for JSON lines and data.stories for lists of story files: give "
+               "one of them");
   const bool both = source || !data.stories.empty();
   if (data.train.empty() && data.valid.empty()) {
     if (both)
       fail_usage(
           "data.",
           source ? "source_key" : "stories",
-          " says how data.train and data.valid are read, but they name no "
-          "file");
+          " says how data.train and data.valid are read, but they name no file");
     return;
   }
   const char* const key = data.train.empty() ? "valid" : "train";
@@ -49,10 +46,9 @@ void check_documents(const DataOptions& data) {
     fail_usage(
         "data.",
         key,
-        " is a language model's text; translation has data.train_source and "
-        "data.train_target, or set task = \"language_model\". Where files hold "
-        "both sides, data.source_key and data.target_key (JSON lines) or "
-        "data.stories must say so");
+        " is a language model's text; translation has data.train_source and data.train_target, or "
+        "set task = \"language_model\". Where files hold both sides, data.source_key and "
+        "data.target_key (JSON lines) or data.stories must say so");
   check_no_ids("data.train", data.train);
   check_no_ids("data.valid", data.valid);
 }
@@ -90,9 +86,7 @@ PairSources pairs_of(
     const std::vector<std::string>& sources,
     const std::vector<std::string>& targets,
     const std::vector<std::string>& both) {
-  PairSources pairs{
-      {sources.begin(), sources.end()},
-      {targets.begin(), targets.end()}};
+  PairSources pairs{{sources.begin(), sources.end()}, {targets.begin(), targets.end()}};
   for (const std::string& file : both) {
     pairs.source.push_back(data.source_of(file, PairSide::kSource));
     pairs.target.push_back(data.source_of(file, PairSide::kTarget));
@@ -110,8 +104,7 @@ DocumentOptions DataOptions::documents() const {
   return {TextFormat::kJson, source_key, target_key};
 }
 
-TextSource DataOptions::source_of(const std::string& file, PairSide side)
-    const {
+TextSource DataOptions::source_of(const std::string& file, PairSide side) const {
   TextSource source(file);
   source.format = documents().format;
   source.side = side;
@@ -132,37 +125,27 @@ PairSources DataOptions::validation_pairs() const {
 void check_pair_data(const DataOptions& data) {
   check_documents(data);
   if (data.train_source.empty() && data.train.empty())
-    fail_usage("data.train_source must name at least one file, or data.train "
-               "one that holds both sides");
-  check_pair(
-      "data.train_source",
-      data.train_source,
-      "data.train_target",
-      data.train_target);
-  check_pair(
-      "data.valid_source",
-      data.valid_source,
-      "data.valid_target",
-      data.valid_target);
+    fail_usage(
+        "data.train_source must name at least one file, or data.train one that holds both sides");
+  check_pair("data.train_source", data.train_source, "data.train_target", data.train_target);
+  check_pair("data.valid_source", data.valid_source, "data.valid_target", data.valid_target);
 }
 
 void check_cuts(const DataOptions& data, const ModelOptions& model) {
-  const auto check = [&](const char* key,
-                         int64_t most,
-                         const char* side,
-                         const StackOptions& stack) {
-    const int64_t positions = model.max_positions_of(stack);
-    if (most != 0 && (most < 2 || most > positions))
-      fail_usage(
-          "data.",
-          key,
-          " must be between 2 and model.",
-          stack.max_positions > 0 ? side : "",
-          "max_positions = ",
-          positions,
-          ", or 0 for no cut, but got ",
-          most);
-  };
+  const auto check =
+      [&](const char* key, int64_t most, const char* side, const StackOptions& stack) {
+        const int64_t positions = model.max_positions_of(stack);
+        if (most != 0 && (most < 2 || most > positions))
+          fail_usage(
+              "data.",
+              key,
+              " must be between 2 and model.",
+              stack.max_positions > 0 ? side : "",
+              "max_positions = ",
+              positions,
+              ", or 0 for no cut, but got ",
+              most);
+      };
   check("max_source_tokens", data.max_source_tokens, "encoder.", model.encoder);
   check("max_target_tokens", data.max_target_tokens, "decoder.", model.decoder);
 }

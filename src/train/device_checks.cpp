@@ -25,14 +25,11 @@ std::string text_of(ComputeCapability capability) {
 
 }  // namespace
 
-std::string precision_fault(
-    Precision precision,
-    at::Device device,
-    ComputeCapability capability) {
+std::string precision_fault(Precision precision, at::Device device, ComputeCapability capability) {
   if (precision == Precision::kFloat16 && device.is_cpu())
-    return "training.precision is \"float16\", but the model is trained on the "
-           "CPU, which has float32 and bfloat16 alone: set training.precision "
-           "to one of them, or training.device to a CUDA device";
+    return "training.precision is \"float16\", but the model is trained on the CPU, which has "
+           "float32 and bfloat16 alone: set training.precision to one of them, or training.device "
+           "to a CUDA device";
   const ComputeCapability needed = needed_capability(precision);
   if (!device.is_cuda() || capability >= needed)
     return "";

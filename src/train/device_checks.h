@@ -12,9 +12,6 @@ namespace seqconv::internal {
 
 /// What is wrong with training in that precision on the device, or "".
 /// `capability` is read for CUDA devices alone.
-std::string precision_fault(
-    Precision precision,
-    at::Device device,
-    ComputeCapability capability);
+std::string precision_fault(Precision precision, at::Device device, ComputeCapability capability);
 
 }  // namespace seqconv::internal

@@ -72,8 +72,7 @@ class DeviceUpdates : public Updates {
     parts_.gradients.finish(current_);
     const at::Tensor& gradients = parts_.parameters.gradients();
     const at::Tensor per_token =
-        (current_.select(0, kTargetTokens).clamp_min(1) *
-         counts_.select(0, kLossScale))
+        (current_.select(0, kTargetTokens).clamp_min(1) * counts_.select(0, kLossScale))
             .reciprocal();
     const at::Tensor norm = at::linalg_vector_norm(
                                 gradients,
@@ -85,15 +84,10 @@ class DeviceUpdates : public Updates {
     const at::Tensor clip = options.clip_norm > 0
         ? ((norm + 1e-6).reciprocal() * options.clip_norm).clamp_max(1)
         : at::ones_like(norm);
-    const at::Tensor keep = (norm * clip)
-                                .le(kLargestNorm)
-                                .logical_and(current_.select(0, kBroken).eq(0));
+    const at::Tensor keep =
+        (norm * clip).le(kLargestNorm).logical_and(current_.select(0, kBroken).eq(0));
     parts_.optimizer.step_where(
-        keep,
-        options.shares.own(gradients),
-        per_token * clip,
-        options.learning_rate,
-        scalars_);
+        keep, options.shares.own(gradients), per_token * clip, options.learning_rate, scalars_);
     options.shares.share(parts_.parameters.values());
     parts_.average.add_where(keep, scalars_.select(0, 0));
     const at::Tensor mendable = adapt_loss_scale(keep, norm);
@@ -112,8 +106,7 @@ class DeviceUpdates : public Updates {
   }
 
   void read() override {
-    const at::Tensor all =
-        ops::to_host(at::cat({current_, logged_, counts_, scalars_}));
+    const at::Tensor all = ops::to_host(at::cat({current_, logged_, counts_, scalars_}));
     const double* values = all.const_data_ptr<double>();
     Position& position = parts_.position;
     position.current.set_numbers(values);
@@ -132,11 +125,7 @@ class DeviceUpdates : public Updates {
 
  private:
   /// Rows for which the memory is too small are split in two.
-  void add_rows(
-      const Batch& batch,
-      const RandomKey& key,
-      int64_t first,
-      int64_t count) {
+  void add_rows(const Batch& batch, const RandomKey& key, int64_t first, int64_t count) {
     const int64_t tokens = count * (batch.source_steps + batch.target_steps);
     if (count == 1 || tokens < too_many_tokens_) {
       if (fit_rows(batch, key, first, count))
@@ -148,11 +137,7 @@ class DeviceUpdates : public Updates {
   }
 
   /// False when the device has too little memory: then nothing has changed.
-  bool fit_rows(
-      const Batch& batch,
-      const RandomKey& key,
-      int64_t first,
-      int64_t count) {
+  bool fit_rows(const Batch& batch, const RandomKey& key, int64_t first, int64_t count) {
     std::string fault = try_rows(batch, key, first, count);
     // Gradients that are on their way to other processes cannot be undone.
     const bool alone = parts_.gradients.is_alone();
@@ -162,26 +147,17 @@ class DeviceUpdates : public Updates {
       fault = try_rows(batch, key, first, count);
     }
     if (!fault.empty() && (count == 1 || !alone))
-      fail(
-          fault,
-          "; lower batching.max_tokens (",
-          parts_.config.batching.max_tokens,
-          ")");
+      fail(fault, "; lower batching.max_tokens (", parts_.config.batching.max_tokens, ")");
     return fault.empty();
   }
 
   /// The fault when the device has too little memory, else "".
-  std::string try_rows(
-      const Batch& batch,
-      const RandomKey& key,
-      int64_t first,
-      int64_t count) {
+  std::string try_rows(const Batch& batch, const RandomKey& key, int64_t first, int64_t count) {
     try {
       if (count == batch.rows)
         run(batch, DropoutPlan(key, device_));
       else
-        run(cut_rows(batch, first, count),
-            DropoutPlan(key, device_, part_of(batch, first, count)));
+        run(cut_rows(batch, first, count), DropoutPlan(key, device_, part_of(batch, first, count)));
       return "";
     } catch (const c10::Error& error) {
       if (!ops::is_out_of_memory(error))
@@ -210,8 +186,7 @@ class DeviceUpdates : public Updates {
           batch.source_steps,
           " source and ",
           batch.target_steps,
-          " target tokens: such batches are split, with the same results; "
-          "batching.max_tokens is ",
+          " target tokens: such batches are split, with the same results; batching.max_tokens is ",
           parts_.config.batching.max_tokens);
     }
     too_many_tokens_ = std::min(too_many_tokens_, tokens);
@@ -223,8 +198,7 @@ class DeviceUpdates : public Updates {
     ops::CrossEntropyOptions options = loss_options(training);
     if (parts_.scaling.on)
       options.gradient_scale = counts_.select(0, kLossScale).to(at::kFloat);
-    const ops::CrossEntropySums result =
-        parts_.model.loss(batch, options, plan);
+    const ops::CrossEntropySums result = parts_.model.loss(batch, options, plan);
     differentiate(result.loss);
     const at::Tensor loss = result.loss.detach().to(at::kDouble);
     const at::Tensor finite = at::isfinite(loss);
@@ -278,26 +252,20 @@ class DeviceUpdates : public Updates {
     at::Tensor scale = counts_.select(0, kLossScale);
     at::Tensor steady = counts_.select(0, kUpdatesAtScale);
     // Losses do not depend on the scale.
-    const at::Tensor mendable =
-        at::isfinite(norm)
-            .logical_not()
-            .logical_and(scale.gt(kLeastLossScale))
-            .logical_and(current_.select(0, kBroken).eq(0));
+    const at::Tensor mendable = at::isfinite(norm)
+                                    .logical_not()
+                                    .logical_and(scale.gt(kLeastLossScale))
+                                    .logical_and(current_.select(0, kBroken).eq(0));
     const auto interval = static_cast<double>(parts_.scaling.growth_interval);
     const at::Tensor grows = keep.logical_and(steady.ge(interval - 1));
-    steady.copy_(
-        at::where(keep.logical_and(grows.logical_not()), steady + 1, 0.0));
-    scale.copy_(
-        at::where(mendable, scale * 0.5, at::where(grows, scale * 2, scale))
-            .clamp(kLeastLossScale, kMostLossScale));
+    steady.copy_(at::where(keep.logical_and(grows.logical_not()), steady + 1, 0.0));
+    scale.copy_(at::where(mendable, scale * 0.5, at::where(grows, scale * 2, scale))
+                    .clamp(kLeastLossScale, kMostLossScale));
     counts_.select(0, kScaleSkips).add_(mendable);
     return mendable;
   }
 
-  void count(
-      const at::Tensor& keep,
-      const at::Tensor& mendable,
-      const at::Tensor& norm) {
+  void count(const at::Tensor& keep, const at::Tensor& mendable, const at::Tensor& norm) {
     logged_.add_(at::where(keep, current_, 0.0));
     counts_.select(0, kSkips).add_(keep.logical_not());
     at::Tensor in_a_row = counts_.select(0, kSkipsInARow);
@@ -317,10 +285,8 @@ class DeviceUpdates : public Updates {
     Position& position = parts_.position;
     const auto skips = static_cast<int64_t>(counts[kScaleSkips]);
     const int64_t more = skips - std::exchange(scale_skips_said_, skips);
-    const double before =
-        std::exchange(position.loss_scale, counts[kLossScale]);
-    position.updates_at_loss_scale =
-        static_cast<int64_t>(counts[kUpdatesAtScale]);
+    const double before = std::exchange(position.loss_scale, counts[kLossScale]);
+    position.updates_at_loss_scale = static_cast<int64_t>(counts[kUpdatesAtScale]);
     if (position.loss_scale != before || more > 0) {
       parts_.before_warning();
       log_info(
@@ -348,8 +314,7 @@ class DeviceUpdates : public Updates {
         " up to update ",
         position.update,
         more == 1 ? " was skipped: its" : " were skipped: their",
-        " loss or gradient was not finite, or too large to be squared in "
-        "float32");
+        " loss or gradient was not finite, or too large to be squared in float32");
   }
 
   UpdateParts parts_;

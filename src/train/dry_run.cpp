@@ -89,26 +89,13 @@ void report_updates(const TrainConfig& config, const Batcher& batches) {
   std::string total;
   if (config.training.max_epochs > 0)
     total = concat(
-        ", ",
-        updates * config.training.max_epochs,
-        " in ",
-        config.training.max_epochs,
-        " epochs");
+        ", ", updates * config.training.max_epochs, " in ", config.training.max_epochs, " epochs");
   if (config.training.max_updates > 0)
     total += concat(", at most ", config.training.max_updates);
-  log_info(
-      "an epoch has ",
-      batches.size(),
-      " batches and ",
-      updates,
-      " updates",
-      total);
+  log_info("an epoch has ", batches.size(), " batches and ", updates, " updates", total);
 }
 
-void report_model(
-    const TrainRequest& request,
-    const TrainingTask& task,
-    int64_t processes) {
+void report_model(const TrainRequest& request, const TrainingTask& task, int64_t processes) {
   const TrainConfig& config = request.config;
   const int64_t count = task.model()->parameter_count();
   log_info(vocabulary_text(task));
@@ -146,16 +133,12 @@ void report_new_run(const TrainRequest& request, int64_t processes) {
   const auto task = make_task(config);
   task->create(request);
   const TemporaryFolder folder;
-  const PreparedData data =
-      prepare_data(folder.path(), Json::object(), task->recipes());
+  const PreparedData data = prepare_data(folder.path(), Json::object(), task->recipes());
   report_data(data);
   report_model(request, *task, processes);
   report_updates(
       config,
-      Batcher(
-          data.train.samples,
-          config.batching,
-          static_cast<uint64_t>(config.training.seed)));
+      Batcher(data.train.samples, config.batching, static_cast<uint64_t>(config.training.seed)));
 }
 
 void report_resumed_run(const TrainRequest& request) {
@@ -180,8 +163,7 @@ int64_t parameter_bytes(const TrainConfig& config, const RunSize& size) {
   if (size.processes > 1 && size.on_cpu)
     each += 4;  // MPI's copies of the gradients that it is adding up
   const int64_t state =
-      (config.optimizer.kind == OptimizerKind::kAdam ? 8 : 4) +
-      (training.ema_decay > 0 ? 4 : 0);
+      (config.optimizer.kind == OptimizerKind::kAdam ? 8 : 4) + (training.ema_decay > 0 ? 4 : 0);
   const int64_t sharers = training.shard_optimizer ? size.processes : 1;
   return each * size.parameters + state * size.parameters / sharers;
 }
@@ -201,18 +183,15 @@ int64_t token_bytes(const TrainConfig& config, const RunSize& size) {
   const bool translates = config.task == Task::kTranslation;
   const int64_t encoder = translates ? layers(model.encoder, 6) : 0;
   const int64_t decoder = layers(model.decoder, 12);
-  const int64_t input =
-      model.input_width() != model.dim ? model.input_width() : 0;
-  const int64_t output = model.dim + model.output_width() +
-      size.target_vocabulary / 8;  // in chunks
+  const int64_t input = model.input_width() != model.dim ? model.input_width() : 0;
+  const int64_t output =
+      model.dim + model.output_width() + size.target_vocabulary / 8;  // in chunks
   const bool is_small = config.training.precision != Precision::kFloat32;
   // There the look at the source is in float32 (libtorch/nn/attention).
-  const int64_t attention =
-      is_small && size.on_cpu && translates && model.attention_dropout == 0
+  const int64_t attention = is_small && size.on_cpu && translates && model.attention_dropout == 0
       ? 4 * model.dim * model.decoder.layers
       : 0;
-  return (is_small ? 2 : 4) * (encoder + input + decoder + output) +
-      4 * attention;
+  return (is_small ? 2 : 4) * (encoder + input + decoder + output) + 4 * attention;
 }
 
 }  // namespace

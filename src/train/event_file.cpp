@@ -22,12 +22,7 @@ namespace seqconv::internal {
 namespace {
 
 /// How protocol buffers write a field.
-enum class Wire : uint64_t {
-  kVarint = 0,
-  kFixed64 = 1,
-  kBytes = 2,
-  kFixed32 = 5
-};
+enum class Wire : uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 template <class T>
 std::string little_endian(T value) {
@@ -67,9 +62,7 @@ std::string time_field(double time) {
 }
 
 double seconds_now() {
-  return std::chrono::duration<double>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 std::string host_name() {
@@ -90,10 +83,7 @@ std::optional<int64_t> last_time(const std::filesystem::path& folder) {
     if (!name.starts_with(kPrefixOfEvents))
       continue;
     int64_t time = 0;
-    std::from_chars(
-        name.data() + kPrefixOfEvents.size(),
-        name.data() + name.size(),
-        time);
+    std::from_chars(name.data() + kPrefixOfEvents.size(), name.data() + name.size(), time);
     last = std::max(last.value_or(0), time);
   }
   return last;
@@ -106,8 +96,7 @@ bool is_place_key(const std::string& key) {
 }  // namespace
 
 std::string framed_record(std::string_view record) {
-  const std::string length =
-      little_endian(static_cast<uint64_t>(record.size()));
+  const std::string length = little_endian(static_cast<uint64_t>(record.size()));
   return length + little_endian(masked_crc(length)) + std::string(record) +
       little_endian(masked_crc(record));
 }
@@ -118,17 +107,14 @@ std::string version_event(double time) {
 
 std::string session_start_event(double time, int64_t step) {
   // Event.session_log with SessionLog.status = START.
-  return time_field(time) + integer_field(2, step) +
-      bytes_field(7, integer_field(1, 1));
+  return time_field(time) + integer_field(2, step) + bytes_field(7, integer_field(1, 1));
 }
 
 std::string scalars_event(double time, int64_t step, const Scalars& scalars) {
   std::string summary;
   for (const auto& [name, value] : scalars)
     // Summary.value with Value.tag and Value.simple_value.
-    summary += bytes_field(
-        1,
-        bytes_field(1, name) + tag(2, Wire::kFixed32) + little_endian(value));
+    summary += bytes_field(1, bytes_field(1, name) + tag(2, Wire::kFixed32) + little_endian(value));
   return time_field(time) + integer_field(2, step) + bytes_field(5, summary);
 }
 
@@ -138,11 +124,8 @@ Scalars scalars_of(const Json& record) {
   if (kind != "train" && kind != "validation")
     return scalars;
   for (const auto& [key, value] : record.items())
-    if (value.is_number() && !is_place_key(key) &&
-        std::isfinite(value.get<double>()))
-      scalars.emplace_back(
-          concat(kind, "/", key),
-          static_cast<float>(value.get<double>()));
+    if (value.is_number() && !is_place_key(key) && std::isfinite(value.get<double>()))
+      scalars.emplace_back(concat(kind, "/", key), static_cast<float>(value.get<double>()));
   return scalars;
 }
 
@@ -151,28 +134,12 @@ EventFile::EventFile(const std::filesystem::path& folder, int64_t first) {
   const double now = seconds_now();
   const std::optional<int64_t> before = last_time(folder);
   // The viewer reads a folder's files in the order of their names.
-  const int64_t time =
-      std::max(static_cast<int64_t>(now), before ? *before + 1 : 0);
+  const int64_t time = std::max(static_cast<int64_t>(now), before ? *before + 1 : 0);
   for (int64_t number = 0; fd_ < 0; ++number) {
-    path_ = folder /
-        concat(kPrefixOfEvents,
-               time,
-               ".",
-               host_name(),
-               ".",
-               ::getpid(),
-               ".",
-               number);
-    fd_ = ::open(
-        path_.c_str(),
-        O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
-        0644);
+    path_ = folder / concat(kPrefixOfEvents, time, ".", host_name(), ".", ::getpid(), ".", number);
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
     SEQCONV_CHECK(
-        fd_ >= 0 || errno == EEXIST,
-        "cannot write '",
-        path_.string(),
-        "': ",
-        std::strerror(errno));
+        fd_ >= 0 || errno == EEXIST, "cannot write '", path_.string(), "': ", std::strerror(errno));
   }
   append(version_event(now));
   if (before)
@@ -185,10 +152,7 @@ EventFile::~EventFile() {
 
 void EventFile::write(const Json& record) {
   if (const Scalars scalars = scalars_of(record); !scalars.empty())
-    append(scalars_event(
-        seconds_now(),
-        record.value("update", int64_t{0}),
-        scalars));
+    append(scalars_event(seconds_now(), record.value("update", int64_t{0}), scalars));
 }
 
 void EventFile::append(const std::string& event) {

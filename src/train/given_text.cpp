@@ -26,11 +26,7 @@ constexpr std::array<const char*, 7> kLearningKeys = {
 
 /// Keys of files, which are compared by what they hold.
 constexpr std::array<const char*, 5> kFileKeys = {
-    "bpe_codes",
-    "sentencepiece_model",
-    "source_dictionary",
-    "target_dictionary",
-    "dictionary"};
+    "bpe_codes", "sentencepiece_model", "source_dictionary", "target_dictionary", "dictionary"};
 
 template <class Keys>
 bool is_one_of(const Keys& keys, const std::string& key) {
@@ -39,11 +35,7 @@ bool is_one_of(const Keys& keys, const std::string& key) {
 
 template <class... Parts>
 [[noreturn]] void fail_start(const std::string& from, const Parts&... parts) {
-  fail_usage(
-      "cannot start from '",
-      from,
-      "', whose text the run takes over: ",
-      parts...);
+  fail_usage("cannot start from '", from, "', whose text the run takes over: ", parts...);
 }
 
 /// The text that the configuration wants. Keys that mean nothing for the model
@@ -62,8 +54,8 @@ void check_keys(const TrainRequest& request, const TextOptions& given) {
   const Json wanted = write_options(wanted_text(request.config, given));
   const Json has = write_options(given);
   for (const auto& [key, value] : wanted.items()) {
-    const bool compared = request.named_text.contains(key) &&
-        !is_one_of(kLearningKeys, key) && !is_one_of(kFileKeys, key);
+    const bool compared = request.named_text.contains(key) && !is_one_of(kLearningKeys, key) &&
+        !is_one_of(kFileKeys, key);
     if (compared && value != has[key])
       fail_start(
           request.init_from,
@@ -83,9 +75,8 @@ void check_dictionary(const TrainRequest& request, const GivenSide& side) {
   const Vocabulary named = Vocabulary::load(side.file);
   const Vocabulary& has = side.text.vocabulary();
   const auto symbol = [](const Vocabulary& vocabulary, int64_t id) {
-    return id < vocabulary.size()
-        ? concat("'", vocabulary.symbol(static_cast<int32_t>(id)), "'")
-        : std::string("missing");
+    return id < vocabulary.size() ? concat("'", vocabulary.symbol(static_cast<int32_t>(id)), "'")
+                                  : std::string("missing");
   };
   for (int64_t id = 0; id < std::max(named.size(), has.size()); ++id)
     if (symbol(named, id) != symbol(has, id))
@@ -107,13 +98,7 @@ void check_subwords(const TrainRequest& request, const TextPipeline& text) {
   const Segmenter& has = text.segmenter();
   const TextOptions& options = request.config.text;
   const auto other = [&](const char* key, const std::string& file) {
-    fail_start(
-        request.init_from,
-        "text.",
-        key,
-        " = '",
-        file,
-        "' is another than the model's own");
+    fail_start(request.init_from, "text.", key, " = '", file, "' is another than the model's own");
   };
   // A model keeps the lines of codes, whatever their ends were.
   if (const std::string& file = options.bpe_codes;
@@ -139,10 +124,7 @@ Json text_of_run(const RootedPath& model) {
     return text;
   } catch (const Error& error) {
     log_warning(
-        "what the text of '",
-        model.string(),
-        "' was learned with is not known: ",
-        error.what());
+        "what the text of '", model.string(), "' was learned with is not known: ", error.what());
     return Json::object();
   }
 }
@@ -154,11 +136,7 @@ void report_unused(const TrainRequest& request) {
       unused += concat(unused.empty() ? "text." : ", text.", key);
   if (!unused.empty())
     log_info(
-        "the text is that of '",
-        request.init_from,
-        "': nothing is learned, ",
-        unused,
-        " not used");
+        "the text is that of '", request.init_from, "': nothing is learned, ", unused, " not used");
 }
 
 }  // namespace
@@ -176,9 +154,7 @@ Json with_learning_keys(const TrainRequest& request, Json text) {
 }
 
 void check_given_text(
-    const TrainRequest& request,
-    const TextOptions& given,
-    const std::vector<GivenSide>& sides) {
+    const TrainRequest& request, const TextOptions& given, const std::vector<GivenSide>& sides) {
   check_keys(request, given);
   for (const GivenSide& side : sides) {
     check_dictionary(request, side);

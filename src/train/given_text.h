@@ -23,9 +23,7 @@ struct GivenSide {
 /// model has otherwise, or by a file of other symbols, merges or pieces. Keys
 /// that only learning reads are named in the log.
 void check_given_text(
-    const TrainRequest& request,
-    const TextOptions& given,
-    const std::vector<GivenSide>& sides);
+    const TrainRequest& request, const TextOptions& given, const std::vector<GivenSide>& sides);
 
 /// `text`, the options of a text that came with another model, with those that
 /// no folder has: what learning reads, and files. They are as in the

@@ -45,18 +45,10 @@ class LanguageModelTask : public TrainingTask {
     return recipes;
   }
 
-  std::shared_ptr<SequenceModel> model() const override {
-    return loaded_.model.ptr();
-  }
-  const TextOptions& text_options() const override {
-    return loaded_.text.options;
-  }
-  Json describe() const override {
-    return {{"vocabulary", loaded_.model->vocabulary()}};
-  }
-  int64_t target_vocabulary() const override {
-    return loaded_.model->vocabulary();
-  }
+  std::shared_ptr<SequenceModel> model() const override { return loaded_.model.ptr(); }
+  const TextOptions& text_options() const override { return loaded_.text.options; }
+  Json describe() const override { return {{"vocabulary", loaded_.model->vocabulary()}}; }
+  int64_t target_vocabulary() const override { return loaded_.model->vocabulary(); }
   std::vector<TextScore> validation_scores(
       const std::vector<MetricKind>& /*metrics*/,
       Communicator& /*processes*/,
@@ -71,39 +63,30 @@ class LanguageModelTask : public TrainingTask {
     LanguageText& text = loaded_.text;
     text = LanguageText::create(config_.text, text_files(files));
     const int64_t vocabulary = text.text->vocabulary().size();
-    text.knows_unknown =
-        text.knows_unknown || binarised_unknown(files, vocabulary);
+    text.knows_unknown = text.knows_unknown || binarised_unknown(files, vocabulary);
     if (text.samples.empty())
       text.samples = binarised_samples(files, *text.text);
     loaded_.model = LanguageModel(
-        loaded_.options,
-        vocabulary,
-        static_cast<uint64_t>(config_.training.seed),
-        device_);
+        loaded_.options, vocabulary, static_cast<uint64_t>(config_.training.seed), device_);
   }
 
   void take_from(const TrainRequest& request) {
-    const LoadedLanguageModel given =
-        load_language_model({request.init_from, request.links});
+    const LoadedLanguageModel given = load_language_model({request.init_from, request.links});
     check_same_architecture(config_.model, given.options, request.init_from);
     check_given_text(
         request,
         given.text.options,
         {{"text.dictionary", config_.text.dictionary, *given.text.text}});
     loaded_.text = given.text;
-    loaded_.model = LanguageModel(
-        loaded_.options,
-        given.model->vocabulary(),
-        std::nullopt,
-        device_);
+    loaded_.model =
+        LanguageModel(loaded_.options, given.model->vocabulary(), std::nullopt, device_);
     copy_parameters(*given.model, *loaded_.model);
   }
 
   /// Symbols that the model can never learn are an error, not a number.
   CorpusSide side_of(const std::vector<std::string>& files) const {
     const auto check = [text = loaded_.text](
-                           std::string_view line,
-                           const std::vector<int32_t>& ids) {
+                           std::string_view line, const std::vector<int32_t>& ids) {
       stop_preparing_if_asked();
       check_known(text, line, ids, "");
     };
@@ -123,11 +106,9 @@ class LanguageModelTask : public TrainingTask {
   /// has learned <unk>.
   std::vector<std::string> warnings_of(const StreamReport& report) const {
     const bool blocks = loaded_.stream.samples == SampleKind::kBlocks;
-    const int64_t ends =
-        report.lines - report.too_long - (blocks ? 0 : report.blank);
+    const int64_t ends = report.lines - report.too_long - (blocks ? 0 : report.blank);
     const SymbolCount count{report.tokens - ends, report.unknown};
-    return count.is_mostly_unknown() ? std::vector{count.warning()}
-                                     : std::vector<std::string>{};
+    return count.is_mostly_unknown() ? std::vector{count.warning()} : std::vector<std::string>{};
   }
 
   CorpusRecipe recipe(const std::vector<std::string>& files) const {
@@ -143,10 +124,7 @@ class LanguageModelTask : public TrainingTask {
           StreamReport report;
           read_options(table, "report", report);
           return {
-              open_stream_corpus(
-                  store_of(stem),
-                  loaded_.stream,
-                  loaded_.model->vocabulary()),
+              open_stream_corpus(store_of(stem), loaded_.stream, loaded_.model->vocabulary()),
               report.summary(),
               warnings_of(report)};
         }};
@@ -160,8 +138,7 @@ class LanguageModelTask : public TrainingTask {
 }  // namespace
 
 std::shared_ptr<TrainingTask> make_language_model_task(
-    const TrainConfig& config,
-    at::Device device) {
+    const TrainConfig& config, at::Device device) {
   return std::make_shared<LanguageModelTask>(config, device);
 }
 

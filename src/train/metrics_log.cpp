@@ -48,14 +48,12 @@ void warn_of_damage(const std::string& file, const Kept& kept, int64_t wanted) {
         file,
         " is damaged: ",
         kept.damaged,
-        kept.damaged == 1 ? " of its lines is no record"
-                          : " of its lines are no records");
+        kept.damaged == 1 ? " of its lines is no record" : " of its lines are no records");
 }
 
 }  // namespace
 
-MetricsLog::MetricsLog(const RootedPath& file, int64_t records)
-    : path_(file.path()) {
+MetricsLog::MetricsLog(const RootedPath& file, int64_t records) : path_(file.path()) {
   Kept kept;
   if (records > 0) {
     std::error_code none;
@@ -65,8 +63,7 @@ MetricsLog::MetricsLog(const RootedPath& file, int64_t records)
   }
   records_ = kept.records;
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  const bool open =
-      fd_ >= 0 && ::ftruncate(fd_, static_cast<off_t>(kept.bytes)) == 0;
+  const bool open = fd_ >= 0 && ::ftruncate(fd_, static_cast<off_t>(kept.bytes)) == 0;
   if (!open) {
     const std::string why = std::strerror(errno);
     if (fd_ >= 0)

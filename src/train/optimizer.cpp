@@ -23,10 +23,7 @@ Optimizer::Optimizer(const OptimizerOptions& options, const at::Tensor& values)
   }
 }
 
-void Optimizer::step(
-    const at::Tensor& gradients,
-    double gradient_scale,
-    double learning_rate) {
+void Optimizer::step(const at::Tensor& gradients, double gradient_scale, double learning_rate) {
   float* values = values_.mutable_data_ptr<float>();
   const float* gradient = gradients.const_data_ptr<float>();
   ++scalars_.steps;
@@ -66,9 +63,7 @@ void Optimizer::step(
 
 double gradient_norm(const at::Tensor& gradients) {
   return std::sqrt(kernels::squared_norm<float>(
-      gradients.const_data_ptr<float>(),
-      gradients.numel(),
-      ops::parallel_for()));
+      gradients.const_data_ptr<float>(), gradients.numel(), ops::parallel_for()));
 }
 
 double clip_factor(double norm, double max_norm) {

@@ -25,10 +25,7 @@ class Optimizer {
   Optimizer(const OptimizerOptions& options, const at::Tensor& values);
 
   /// One step with gradient_scale * gradients [P].
-  void step(
-      const at::Tensor& gradients,
-      double gradient_scale,
-      double learning_rate);
+  void step(const at::Tensor& gradients, double gradient_scale, double learning_rate);
 
   /// The same for any device, where `keep` [] is true; else nothing changes:
   /// neither `keep` nor `gradient_scale` [] float64 is read on the host.

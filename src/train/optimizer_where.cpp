@@ -20,9 +20,7 @@ constexpr int64_t kElementsAtATime = 1 << 24;
 struct Piece {
   int64_t first, count;
 
-  at::Tensor of(const at::Tensor& buffer) const {
-    return buffer.narrow(0, first, count);
-  }
+  at::Tensor of(const at::Tensor& buffer) const { return buffer.narrow(0, first, count); }
 };
 
 template <class Step>
@@ -32,8 +30,7 @@ void for_pieces(int64_t elements, const Step& step) {
 }
 
 /// `value` where `keep`, else `otherwise`: [] float32.
-at::Tensor
-factor(const at::Tensor& keep, const at::Tensor& value, double otherwise) {
+at::Tensor factor(const at::Tensor& keep, const at::Tensor& value, double otherwise) {
   return at::where(keep, value, otherwise).to(at::kFloat);
 }
 at::Tensor factor(const at::Tensor& keep, double value, double otherwise) {
@@ -41,10 +38,7 @@ at::Tensor factor(const at::Tensor& keep, double value, double otherwise) {
 }
 
 /// The scaled gradient; 0 where nothing is to be done, whatever was there.
-at::Tensor scaled(
-    const at::Tensor& keep,
-    const at::Tensor& gradient,
-    const at::Tensor& scale) {
+at::Tensor scaled(const at::Tensor& keep, const at::Tensor& gradient, const at::Tensor& scale) {
   return at::where(keep, gradient * scale, 0.0);
 }
 
@@ -60,13 +54,12 @@ void adam_where(
     const at::Tensor& second_moment) {
   const at::Tensor rate = factor(
       keep,
-      (1 - at::pow(options.beta2, steps)).sqrt() /
-          (1 - at::pow(options.beta1, steps)) * learning_rate,
+      (1 - at::pow(options.beta2, steps)).sqrt() / (1 - at::pow(options.beta1, steps)) *
+          learning_rate,
       0);
   const at::Tensor weight1 = factor(keep, 1 - options.beta1, 0);
   const at::Tensor weight2 = factor(keep, 1 - options.beta2, 0);
-  const at::Tensor decay =
-      factor(keep, 1 - learning_rate * options.weight_decay, 1);
+  const at::Tensor decay = factor(keep, 1 - learning_rate * options.weight_decay, 1);
   for_pieces(values.numel(), [&](const Piece& piece) {
     const at::Tensor g = scaled(keep, piece.of(gradients), scale);
     at::Tensor p = piece.of(values);
@@ -89,18 +82,13 @@ void nag_where(
     const at::Tensor& previous_rate,
     const at::Tensor& values,
     const at::Tensor& momentum) {
-  const at::Tensor correction = at::where(
-      previous_rate.gt(0),
-      previous_rate.reciprocal() * learning_rate,
-      1.0);
+  const at::Tensor correction =
+      at::where(previous_rate.gt(0), previous_rate.reciprocal() * learning_rate, 1.0);
   const at::Tensor carry = factor(keep, correction * options.momentum, 1);
-  const at::Tensor ahead =
-      factor(keep, correction * (options.momentum * options.momentum), 0);
-  const at::Tensor decay =
-      factor(keep, 1 - learning_rate * options.weight_decay, 1);
+  const at::Tensor ahead = factor(keep, correction * (options.momentum * options.momentum), 0);
+  const at::Tensor decay = factor(keep, 1 - learning_rate * options.weight_decay, 1);
   for_pieces(values.numel(), [&](const Piece& piece) {
-    const at::Tensor g =
-        scaled(keep, piece.of(gradients), scale * learning_rate);
+    const at::Tensor g = scaled(keep, piece.of(gradients), scale * learning_rate);
     at::Tensor p = piece.of(values);
     at::Tensor buffer = piece.of(momentum);
     if (options.weight_decay > 0)
@@ -115,9 +103,7 @@ void nag_where(
 at::Tensor Optimizer::scalars_on(at::Device device) const {
   return ops::to_device(
       at::tensor(
-          {static_cast<double>(scalars_.steps),
-           scalars_.previous_learning_rate},
-          at::kDouble),
+          {static_cast<double>(scalars_.steps), scalars_.previous_learning_rate}, at::kDouble),
       device);
 }
 

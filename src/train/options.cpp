@@ -31,21 +31,18 @@ void check_positive(const char* key, double value) {
 void check_language_model_data(const TrainConfig& config) {
   const DataOptions& data = config.data;
   if (data.documents().format != TextFormat::kText || !data.target_key.empty())
-    fail_usage("data.source_key, data.target_key and data.stories are for "
-               "translation, but the task is language_model");
+    fail_usage("data.source_key, data.target_key and data.stories are for translation, but the "
+               "task is language_model");
   if (data.max_source_tokens != 0 || data.max_target_tokens != 0)
     fail_usage(
         "data.max_",
         data.max_source_tokens != 0 ? "source" : "target",
-        "_tokens is for translation, but the task is language_model; it has "
-        "data.block_tokens");
-  if (!data.train_source.empty() || !data.train_target.empty() ||
-      !data.valid_source.empty() || !data.valid_target.empty())
+        "_tokens is for translation, but the task is language_model; it has data.block_tokens");
+  if (!data.train_source.empty() || !data.train_target.empty() || !data.valid_source.empty() ||
+      !data.valid_target.empty())
     fail_usage(
-        "a language model has one text, data.train and data.valid, but got "
-        "data.",
-        data.train_source.empty() && data.train_target.empty() ? "valid"
-                                                               : "train",
+        "a language model has one text, data.train and data.valid, but got data.",
+        data.train_source.empty() && data.train_target.empty() ? "valid" : "train",
         "_source or _target");
   if (data.train.empty())
     fail_usage("data.train must name at least one file");
@@ -80,15 +77,14 @@ void check_language_model_training(const TrainConfig& config) {
   if (const std::string key = translating_key(training); !key.empty())
     fail_usage(key, " is for translation, but the task is language_model");
   if (write_options(config.decoding) != write_options(SearchOptions{}))
-    fail_usage("[decoding] is for translation, but the task is "
-               "language_model; `seqconv generate` has flags of its own");
+    fail_usage("[decoding] is for translation, but the task is language_model; `seqconv generate` "
+               "has flags of its own");
   if (write_options(config.metrics) != write_options(MetricOptions{}))
     fail_usage("[metrics] is for translation, but the task is language_model");
 }
 
 void check_smoothing(const TrainConfig& config) {
-  if (config.training.label_smoothing > 0 &&
-      !config.model.adaptive.softmax_cutoffs.empty())
+  if (config.training.label_smoothing > 0 && !config.model.adaptive.softmax_cutoffs.empty())
     fail_usage(
         "training.label_smoothing must be 0 with an adaptive softmax "
         "(model.adaptive.softmax_cutoffs), but got ",
@@ -101,17 +97,14 @@ void check_text(const TextOptions& text) {
   check_at_least<int64_t>("text.max_vocabulary", text.max_vocabulary, 0);
   check_positive("text.character_coverage", text.character_coverage);
   if (text.character_coverage > 1)
-    fail_usage(
-        "text.character_coverage must be <= 1, but got ",
-        text.character_coverage);
+    fail_usage("text.character_coverage must be <= 1, but got ", text.character_coverage);
 }
 
 void check_tying(const TextOptions& text, const ModelOptions& model) {
   if (model.tie == Tying::kAll && !text.joined)
     fail_usage(
-        "model.tie = \"all\" shares one matrix between both sides and needs "
-        "text.joined = true, but got false; set model.tie = \"decoder\" or "
-        "\"none\" for separate vocabularies");
+        "model.tie = \"all\" shares one matrix between both sides and needs text.joined = true, "
+        "but got false; set model.tie = \"decoder\" or \"none\" for separate vocabularies");
 }
 
 void check_batching(const BatchingOptions& batching) {
@@ -127,10 +120,7 @@ void check_training(const TrainingOptions& training, const char* missing) {
   check_at_least<int64_t>("training.accumulate", training.accumulate, 1);
   parse_device_name("training.device", training.device);
   check_share("training.label_smoothing", training.label_smoothing);
-  check_at_least<int64_t>(
-      "training.validate_every",
-      training.validate_every,
-      0);
+  check_at_least<int64_t>("training.validate_every", training.validate_every, 0);
   check_at_least<int64_t>("training.save_every", training.save_every, 0);
   check_at_least<int64_t>("training.keep_last", training.keep_last, 0);
   check_share("training.ema_decay", training.ema_decay);
@@ -140,10 +130,9 @@ void check_training(const TrainingOptions& training, const char* missing) {
   check_at_least<int64_t>("training.threads", training.threads, 0);
   if (training.threads > 1024)
     fail_usage("training.threads must be <= 1024, but got ", training.threads);
-  if (training.max_epochs == 0 && training.max_updates == 0 &&
-      training.patience == 0)
-    fail_usage("training would never end: set training.max_epochs, "
-               "training.max_updates or training.patience");
+  if (training.max_epochs == 0 && training.max_updates == 0 && training.patience == 0)
+    fail_usage("training would never end: set training.max_epochs, training.max_updates or "
+               "training.patience");
   if (missing == nullptr)
     return;
   const auto needs_validation = [missing](const char* what) {
@@ -168,21 +157,16 @@ void check_optimizer(const OptimizerOptions& optimizer) {
 
 void check_schedule(const ScheduleOptions& schedule) {
   check_positive("schedule.learning_rate", schedule.learning_rate);
-  check_at_least<int64_t>(
-      "schedule.warmup_updates",
-      schedule.warmup_updates,
-      0);
+  check_at_least<int64_t>("schedule.warmup_updates", schedule.warmup_updates, 0);
   check_at_least("schedule.warmup_start", schedule.warmup_start, 0.0);
   check_at_least("schedule.min_learning_rate", schedule.min_learning_rate, 0.0);
   check_at_least<int64_t>("schedule.period", schedule.period, 1);
   check_at_least("schedule.period_multiplier", schedule.period_multiplier, 1.0);
   check_positive("schedule.period_shrink", schedule.period_shrink);
-  if (schedule.kind == ScheduleKind::kInverseSqrt &&
-      schedule.warmup_updates == 0)
-    fail_usage("schedule.warmup_updates must be > 0 with schedule.kind = "
-               "\"inverse_sqrt\", but got 0");
-  if (schedule.kind == ScheduleKind::kCosine &&
-      schedule.min_learning_rate > schedule.learning_rate)
+  if (schedule.kind == ScheduleKind::kInverseSqrt && schedule.warmup_updates == 0)
+    fail_usage(
+        "schedule.warmup_updates must be > 0 with schedule.kind = \"inverse_sqrt\", but got 0");
+  if (schedule.kind == ScheduleKind::kCosine && schedule.min_learning_rate > schedule.learning_rate)
     fail_usage(
         "schedule.min_learning_rate must be <= schedule.learning_rate = ",
         schedule.learning_rate,

@@ -55,34 +55,22 @@ struct DataOptions {
   void visit(Visitor& v) {
     v("train_source",
       train_source,
-      "Translation: files of training text, one sentence a line, or "
-      "binarised data (.bin)");
-    v("train_target",
-      train_target,
-      "Its translation, as many files, line by line");
-    v("valid_source",
-      valid_source,
-      "Validation text; without it there is no best checkpoint");
+      R"(Translation: files of training text, one sentence a line, or binarised data (.bin))");
+    v("train_target", train_target, "Its translation, as many files, line by line");
+    v("valid_source", valid_source, "Validation text; without it there is no best checkpoint");
     v("valid_target", valid_target, "Its translation");
     v("train",
       train,
-      "Language model: files of training text, or binarised data (.bin). "
-      "Translation: files that hold both sides, JSON lines (source_key, "
-      "target_key) or lists of story files (stories)");
+      R"(Language model: files of training text, or binarised data (.bin). Translation: files that hold both sides, JSON lines (source_key, target_key) or lists of story files (stories))");
     v("valid", valid, "Its validation text");
-    v("source_key",
-      source_key,
-      "JSON lines: the key of the source, nested by dots: article.body");
+    v("source_key", source_key, "JSON lines: the key of the source, nested by dots: article.body");
     v("target_key", target_key, "JSON lines: the key of the target");
     v("stories",
       stories,
-      "Story files of CNN-DailyMail: the folders of the files that train and "
-      "valid list, a name a line");
+      R"(Story files of CNN-DailyMail: the folders of the files that train and valid list, a name a line)");
     v("max_source_tokens",
       max_source_tokens,
-      "Translation: a longer source is cut to so many tokens, </s> counted, by "
-      "the model too: at least 2, or 0 = pairs beyond model.max_positions are "
-      "left out");
+      R"(Translation: a longer source is cut to so many tokens, </s> counted, by the model too: at least 2, or 0 = pairs beyond model.max_positions are left out)");
     v("max_target_tokens",
       max_target_tokens,
       "The same for targets, in training and validation alone");
@@ -93,9 +81,8 @@ struct DataOptions {
 enum class OptimizerKind { kAdam, kNag };
 template <>
 struct EnumNames<OptimizerKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, OptimizerKind>>(
-          {{"adam", OptimizerKind::kAdam}, {"nag", OptimizerKind::kNag}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, OptimizerKind>>(
+      {{"adam", OptimizerKind::kAdam}, {"nag", OptimizerKind::kNag}});
 };
 
 /// [optimizer] (semantics.md 3.1).
@@ -113,26 +100,18 @@ struct OptimizerOptions {
     v("kind", kind, "adam or nag");
     v("beta1", beta1, "adam: decay of the first moment, in [0, 1)");
     v("beta2", beta2, "adam: decay of the second moment, in [0, 1)");
-    v("epsilon",
-      epsilon,
-      "adam: added to the root of the second moment, above 0");
+    v("epsilon", epsilon, "adam: added to the root of the second moment, above 0");
     v("momentum", momentum, "nag: momentum, in [0, 1)");
-    v("weight_decay",
-      weight_decay,
-      "Decoupled weight decay, times the learning rate; at least 0");
-    v("clip_norm",
-      clip_norm,
-      "Largest norm of the gradient, at least 0; 0 = off");
+    v("weight_decay", weight_decay, "Decoupled weight decay, times the learning rate; at least 0");
+    v("clip_norm", clip_norm, "Largest norm of the gradient, at least 0; 0 = off");
   }
 };
 
 enum class ScheduleKind { kInverseSqrt, kCosine };
 template <>
 struct EnumNames<ScheduleKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, ScheduleKind>>(
-          {{"inverse_sqrt", ScheduleKind::kInverseSqrt},
-           {"cosine", ScheduleKind::kCosine}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, ScheduleKind>>(
+      {{"inverse_sqrt", ScheduleKind::kInverseSqrt}, {"cosine", ScheduleKind::kCosine}});
 };
 
 /// [schedule] (semantics.md 3.1, 8.11).
@@ -150,20 +129,12 @@ struct ScheduleOptions {
   void visit(Visitor& v) {
     v("kind", kind, "After the warm-up: inverse_sqrt or cosine");
     v("learning_rate", learning_rate, "The highest learning rate, above 0");
-    v("warmup_updates",
-      warmup_updates,
-      "Updates of linear warm-up (inverse_sqrt: at least 1)");
+    v("warmup_updates", warmup_updates, "Updates of linear warm-up (inverse_sqrt: at least 1)");
     v("warmup_start", warmup_start, "Learning rate at update 0, at least 0");
-    v("min_learning_rate",
-      min_learning_rate,
-      "cosine: the lowest rate, 0 to learning_rate");
+    v("min_learning_rate", min_learning_rate, "cosine: the lowest rate, 0 to learning_rate");
     v("period", period, "cosine: updates of the first cycle, at least 1");
-    v("period_multiplier",
-      period_multiplier,
-      "cosine: each cycle is longer by this, at least 1");
-    v("period_shrink",
-      period_shrink,
-      "cosine: factor on the rates from cycle to cycle, above 0");
+    v("period_multiplier", period_multiplier, "cosine: each cycle is longer by this, at least 1");
+    v("period_shrink", period_shrink, "cosine: factor on the rates from cycle to cycle, above 0");
   }
 };
 
@@ -172,11 +143,10 @@ struct ScheduleOptions {
 enum class Precision { kFloat32, kBFloat16, kFloat16 };
 template <>
 struct EnumNames<Precision> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, Precision>>(
-          {{"float32", Precision::kFloat32},
-           {"bfloat16", Precision::kBFloat16},
-           {"float16", Precision::kFloat16}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, Precision>>(
+      {{"float32", Precision::kFloat32},
+       {"bfloat16", Precision::kBFloat16},
+       {"float16", Precision::kFloat16}});
 };
 
 /// [training].
@@ -212,70 +182,48 @@ struct TrainingOptions {
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("seed",
-      seed,
-      "Seed of initial weights, order of batches and dropout; at least 0");
+    v("seed", seed, "Seed of initial weights, order of batches and dropout; at least 0");
     v("max_epochs", max_epochs, "Stop after this many epochs, 0 = no limit");
     v("max_updates", max_updates, "Stop after this many updates, 0 = no limit");
     v("accumulate",
       accumulate,
-      "Batches summed to one update, those of all processes together; at least "
-      "1, and one a process");
+      R"(Batches summed to one update, those of all processes together; at least 1, and one a process)");
     v("label_smoothing",
       label_smoothing,
-      "Probability taken off the right word, in [0, 1) (0 by default in "
-      "language models)");
+      R"(Probability taken off the right word, in [0, 1) (0 by default in language models))");
     v("smoothing_form",
       smoothing_form,
       "Where it goes: all words (the paper) or the others (fairseq)");
-    v("validate_every",
-      validate_every,
-      "Updates between validations, 0 = at each epoch's end");
-    v("save_every",
-      save_every,
-      "Updates between checkpoints, 0 = with each validation");
+    v("validate_every", validate_every, "Updates between validations, 0 = at each epoch's end");
+    v("save_every", save_every, "Updates between checkpoints, 0 = with each validation");
     v("keep_last", keep_last, "Checkpoints kept besides the best one");
     v("ema_decay",
       ema_decay,
-      "Decay of an exponential moving average of the parameters, which is "
-      "validated and stored in their place; in [0, 1), 0 = off");
-    v("patience",
-      patience,
-      "Validations without gain before stopping, 0 = off");
+      R"(Decay of an exponential moving average of the parameters, which is validated and stored in their place; in [0, 1), 0 = off)");
+    v("patience", patience, "Validations without gain before stopping, 0 = off");
     v("best_by",
       best_by,
-      "What the best checkpoint is chosen by: loss, or a metric of the "
-      "validation text's translation (bleu, chrf, ter, rouge1, rouge2, "
-      "rougeL, exact)");
+      R"(What the best checkpoint is chosen by: loss, or a metric of the validation text's translation (bleu, chrf, ter, rouge1, rouge2, rougeL, exact))");
     v("validate_metrics",
       validate_metrics,
       "Metrics to report of the validation text's translation");
-    v("validate_bleu",
-      validate_bleu,
-      "The same as \"bleu\" in validate_metrics");
-    v("log_every",
-      log_every,
-      "Updates between two records of metrics, at least 1");
+    v("validate_bleu", validate_bleu, "The same as \"bleu\" in validate_metrics");
+    v("log_every", log_every, "Updates between two records of metrics, at least 1");
     v("tensorboard",
       tensorboard,
-      "Write the records' numbers for TensorBoard too, into "
-      "training/tensorboard");
+      R"(Write the records' numbers for TensorBoard too, into training/tensorboard)");
     v("threads",
       threads,
-      "Threads of the tensor library, 0 to 1,024; 0 = all cores, of which "
-      "processes on one machine have equal shares");
+      R"(Threads of the tensor library, 0 to 1,024; 0 = all cores, of which processes on one machine have equal shares)");
     v("device",
       device,
-      "Where the model is trained: cpu, cuda, cuda:N, or auto, a CUDA device "
-      "where there is one");
+      R"(Where the model is trained: cpu, cuda, cuda:N, or auto, a CUDA device where there is one)");
     v("shard_optimizer",
       shard_optimizer,
-      "Each process keeps its share of the optimiser's state and of the moving "
-      "average, not all of it; the numbers stay the same");
+      R"(Each process keeps its share of the optimiser's state and of the moving average, not all of it; the numbers stay the same)");
     v("precision",
       precision,
-      "Type of activations and products: float32, bfloat16, or float16 (not on "
-      "the CPU), whose loss is scaled; parameters stay float32");
+      R"(Type of activations and products: float32, bfloat16, or float16 (not on the CPU), whose loss is scaled; parameters stay float32)");
   }
 };
 
@@ -303,9 +251,7 @@ struct TrainConfig {
     v("optimizer", optimizer, "Optimiser");
     v("schedule", schedule, "Learning rate");
     v("decoding", decoding, "Search, for validation and as model's default");
-    v("metrics",
-      metrics,
-      "How validation computes metrics, as the flags of `seqconv evaluate`");
+    v("metrics", metrics, "How validation computes metrics, as the flags of `seqconv evaluate`");
   }
 
   /// The defaults for a task: a language model is pre-norm and learned without

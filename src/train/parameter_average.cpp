@@ -23,14 +23,8 @@ double weight_of_last(double decay, int64_t n) {
 
 }  // namespace
 
-ParameterAverage::ParameterAverage(
-    double decay,
-    const at::Tensor& values,
-    FlatShares shares)
-    : decay_(decay),
-      shares_(std::move(shares)),
-      all_values_(values),
-      values_(shares_.own(values)) {
+ParameterAverage::ParameterAverage(double decay, const at::Tensor& values, FlatShares shares)
+    : decay_(decay), shares_(std::move(shares)), all_values_(values), values_(shares_.own(values)) {
   if (decay > 0)
     average_ = values_.clone();
 }
@@ -45,29 +39,22 @@ void ParameterAverage::add(int64_t updates) {
     return;
   }
   const double weight = weight_of_last(decay_, updates);
-  ops::parallel_for()(
-      values_.numel(),
-      kParametersAtATime,
-      [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const double mean = average[i];
-          average[i] = static_cast<float>(mean + weight * (values[i] - mean));
-        }
-      });
+  ops::parallel_for()(values_.numel(), kParametersAtATime, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const double mean = average[i];
+      average[i] = static_cast<float>(mean + weight * (values[i] - mean));
+    }
+  });
 }
 
-void ParameterAverage::add_where(
-    const at::Tensor& keep,
-    const at::Tensor& updates) {
+void ParameterAverage::add_where(const at::Tensor& keep, const at::Tensor& updates) {
   if (!is_kept())
     return;
-  const at::Tensor weight =
-      at::expm1(updates * std::log(decay_)).reciprocal() * (decay_ - 1);
+  const at::Tensor weight = at::expm1(updates * std::log(decay_)).reciprocal() * (decay_ - 1);
   // Values that are not finite must not meet even a weight of 0.
   average_.lerp_(
       at::where(keep, values_, average_),
-      at::where(keep, at::where(updates.le(1), 1.0, weight), 0.0)
-          .to(at::kFloat));
+      at::where(keep, at::where(updates.le(1), 1.0, weight), 0.0).to(at::kFloat));
 }
 
 void ParameterAverage::exchange() {
@@ -78,10 +65,7 @@ void ParameterAverage::exchange() {
     return;
   }
   float* values = values_.mutable_data_ptr<float>();
-  std::swap_ranges(
-      values,
-      values + values_.numel(),
-      average_.mutable_data_ptr<float>());
+  std::swap_ranges(values, values + values_.numel(), average_.mutable_data_ptr<float>());
 }
 
 ParameterAverage::InUse::InUse(ParameterAverage& average)

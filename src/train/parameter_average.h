@@ -17,10 +17,7 @@ class ParameterAverage {
   /// values [P] float32, the parameters. Before the first update the average is
   /// what they are now.
   /// Each process keeps its share of it.
-  ParameterAverage(
-      double decay,
-      const at::Tensor& values,
-      FlatShares shares = {});
+  ParameterAverage(double decay, const at::Tensor& values, FlatShares shares = {});
 
   bool is_kept() const { return average_.defined(); }
   double decay() const { return decay_; }

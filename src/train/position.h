@@ -34,8 +34,8 @@ struct Position {
   double best = 0;  ///< loss in base 2, or a score
   int64_t validations_without_gain = 0;
 
-  double seconds = 0;           ///< of training, without validation
-  int64_t metrics_records = 0;  ///< lines of metrics.jsonl that belong to it
+  double seconds = 0;                ///< of training, without validation
+  int64_t metrics_records = 0;       ///< lines of metrics.jsonl that belong to it
   std::vector<int64_t> checkpoints;  ///< the updates of those that it keeps
   OptimizerScalars optimizer;
 

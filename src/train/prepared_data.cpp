@@ -50,10 +50,7 @@ void check_files(const RootedPath& folder, const Json& stamp) {
         " is damaged, its checksum does not fit");
 }
 
-PreparedData open_data(
-    const fs::path& folder,
-    const Json& stamp,
-    const CorpusRecipes& recipes) {
+PreparedData open_data(const fs::path& folder, const Json& stamp, const CorpusRecipes& recipes) {
   PreparedData data;
   data.train = recipes.train.open(folder / "train", stamp.at("train"));
   if (recipes.valid)
@@ -63,10 +60,7 @@ PreparedData open_data(
 
 /// Writes one corpus and notes its report and its files.
 void write_corpus(
-    const fs::path& folder,
-    const std::string& name,
-    const CorpusRecipe& recipe,
-    Json& stamp) {
+    const fs::path& folder, const std::string& name, const CorpusRecipe& recipe, Json& stamp) {
   stamp[name] = recipe.write(folder / name);
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string file = entry.path().filename().string();
@@ -75,10 +69,7 @@ void write_corpus(
   }
 }
 
-Json write_data(
-    const fs::path& folder,
-    const Json& inputs,
-    const CorpusRecipes& recipes) {
+Json write_data(const fs::path& folder, const Json& inputs, const CorpusRecipes& recipes) {
   create_folder(folder);
   Json stamp = {{"inputs", inputs}, {kFiles, Json::object()}};
   write_corpus(folder, "train", recipes.train, stamp);
@@ -92,9 +83,7 @@ Json write_data(
 }  // namespace
 
 PreparedData prepare_data(
-    const fs::path& folder,
-    const Json& inputs,
-    const CorpusRecipes& recipes) {
+    const fs::path& folder, const Json& inputs, const CorpusRecipes& recipes) {
   const Json stamp = read_stamp(RootedPath(folder) / "stamp.json", inputs);
   if (!stamp.is_null()) {
     try {
@@ -103,9 +92,7 @@ PreparedData prepare_data(
     } catch (const Error& error) {
       log_warning(error.what(), "; the data are encoded again");
     } catch (const Json::exception&) {
-      log_warning(
-          (folder / "stamp.json").string(),
-          " is damaged; the data are encoded again");
+      log_warning((folder / "stamp.json").string(), " is damaged; the data are encoded again");
     }
   }
   const Json written = write_data(folder, inputs, recipes);
@@ -113,9 +100,7 @@ PreparedData prepare_data(
 }
 
 PreparedData open_prepared_data(
-    const fs::path& folder,
-    const std::string& stamp,
-    const CorpusRecipes& recipes) {
+    const fs::path& folder, const std::string& stamp, const CorpusRecipes& recipes) {
   const std::string file = (folder / "stamp.json").string();
   try {
     return open_data(folder, parse_json(stamp, file), recipes);
@@ -139,8 +124,8 @@ void stop_preparing_if_asked() {
   if (const int signal = stop_signal())
     throw Interrupted(
         signal,
-        "interrupted while the data were being prepared; nothing was trained "
-        "yet, start the same command again");
+        "interrupted while the data were being prepared; nothing was trained yet, start the same "
+        "command again");
 }
 
 void check_same_inputs(const Json& stored, const Json& present) {
@@ -150,10 +135,7 @@ void check_same_inputs(const Json& stored, const Json& present) {
       continue;
     if (key == "text")
       fail("cannot resume: the model folder's text files have changed");
-    fail_usage(
-        "cannot resume: the content of data.",
-        key,
-        " is not what the run began with");
+    fail_usage("cannot resume: the content of data.", key, " is not what the run began with");
   }
 }
 

@@ -31,9 +31,7 @@ struct CorpusRecipe {
   /// Encodes the text, writes it beside `stem` and returns a report.
   std::function<Json(const std::filesystem::path& stem)> write;
   /// Opens what write() wrote, with its report.
-  std::function<
-      PreparedCorpus(const std::filesystem::path& stem, const Json& report)>
-      open;
+  std::function<PreparedCorpus(const std::filesystem::path& stem, const Json& report)> open;
 };
 
 /// Those of a run.
@@ -51,17 +49,13 @@ void report_data(const PreparedData& data);
 /// file and of itself; damaged files are encoded again, with a warning. Stops
 /// with Interrupted when a signal asks for it.
 PreparedData prepare_data(
-    const std::filesystem::path& folder,
-    const Json& inputs,
-    const CorpusRecipes& recipes);
+    const std::filesystem::path& folder, const Json& inputs, const CorpusRecipes& recipes);
 
 /// Opens what another process, which has checked the files, prepared in
 /// `folder`; `stamp` is the text of its folder/stamp.json. Nothing is written:
 /// Error for what cannot be opened.
 PreparedData open_prepared_data(
-    const std::filesystem::path& folder,
-    const std::string& stamp,
-    const CorpusRecipes& recipes);
+    const std::filesystem::path& folder, const std::string& stamp, const CorpusRecipes& recipes);
 
 /// Stops with Interrupted when a signal asks for it; for use between two lines.
 void stop_preparing_if_asked();

@@ -25,8 +25,7 @@ std::string format(const char* pattern, Values... values) {
 bool terminal_takes_a_bar() {
   const char* term = std::getenv("TERM");
   const char* no_color = std::getenv("NO_COLOR");
-  return ::isatty(STDERR_FILENO) == 1 && term != nullptr &&
-      std::string_view(term) != "dumb" &&
+  return ::isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb" &&
       (no_color == nullptr || *no_color == '\0');
 }
 
@@ -38,8 +37,7 @@ void put(const std::string& text) {
 }  // namespace
 
 std::string duration_text(double seconds) {
-  const auto total = static_cast<long long>(
-      std::clamp(std::round(seconds), 0.0, 86400.0 * 36500));
+  const auto total = static_cast<long long>(std::clamp(std::round(seconds), 0.0, 86400.0 * 36500));
   const long long days = total / 86400;
   const long long hours = total / 3600 % 24;
   const long long minutes = total / 60 % 60;
@@ -53,9 +51,7 @@ std::string duration_text(double seconds) {
 std::string time_left_text(const ProgressStatus& status) {
   if (status.updates_left < 0 || status.seconds_per_update <= 0)
     return "";
-  return duration_text(
-             static_cast<double>(status.updates_left) *
-             status.seconds_per_update) +
+  return duration_text(static_cast<double>(status.updates_left) * status.seconds_per_update) +
       " left";
 }
 
@@ -67,8 +63,8 @@ std::string progress_bar(const ProgressStatus& status) {
   std::string text = concat("epoch ", status.epoch);
   if (status.max_epochs > 0)
     text += concat("/", status.max_epochs);
-  text += " [" + std::string(full, '#') + std::string(kBarWidth - full, '-') +
-      "]" + format(" %3.0f %%", 100 * std::floor(share * 100) / 100);
+  text += " [" + std::string(full, '#') + std::string(kBarWidth - full, '-') + "]" +
+      format(" %3.0f %%", 100 * std::floor(share * 100) / 100);
   if (status.loss_base2 > 0)
     text += format("  loss %.3f", status.loss_base2);
   if (status.tokens_per_second > 0)
@@ -77,13 +73,11 @@ std::string progress_bar(const ProgressStatus& status) {
   return left.empty() ? text : text + "  " + left;
 }
 
-Progress::Progress()
-    : has_bar_(log_level() == LogLevel::kInfo && terminal_takes_a_bar()) {}
+Progress::Progress() : has_bar_(log_level() == LogLevel::kInfo && terminal_takes_a_bar()) {}
 
 void Progress::show(const ProgressStatus& status) {
   const auto now = std::chrono::steady_clock::now();
-  if (!has_bar_ ||
-      (width_ > 0 && now - drawn_ < std::chrono::milliseconds(100)))
+  if (!has_bar_ || (width_ > 0 && now - drawn_ < std::chrono::milliseconds(100)))
     return;
   drawn_ = now;
   std::string text = progress_bar(status);

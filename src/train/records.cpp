@@ -22,10 +22,7 @@ std::string utc_now() {
 
 /// A record begins with what it is and where the run stands.
 Json begin_record(const char* kind, const Position& position) {
-  return {
-      {"kind", kind},
-      {"epoch", position.epoch},
-      {"update", position.update}};
+  return {{"kind", kind}, {"epoch", position.epoch}, {"update", position.update}};
 }
 
 void add_loss(const CorpusLoss& loss, Json& record) {
@@ -35,10 +32,7 @@ void add_loss(const CorpusLoss& loss, Json& record) {
 }
 
 void add_number(
-    const Json& record,
-    const std::string& key,
-    const char* pattern,
-    std::string& line) {
+    const Json& record, const std::string& key, const char* pattern, std::string& line) {
   if (!record.contains(key) || !record[key].is_number())
     return;
   char text[64];
@@ -55,8 +49,7 @@ Json start_record(const RunSetup& setup, int64_t batches) {
   record["parameters"] = setup.task->model()->parameter_count();
   record.update(setup.task->describe());
   record["train_samples"] = setup.data.train.samples->size();
-  record["valid_samples"] =
-      setup.data.valid ? setup.data.valid->samples->size() : 0;
+  record["valid_samples"] = setup.data.valid ? setup.data.valid->samples->size() : 0;
   record["batches_per_epoch"] = batches;
   record["processes"] = setup.communicator->size();
   record["threads"] = at::get_num_threads();
@@ -77,22 +70,19 @@ Json train_record(const Position& position) {
   record["skipped_updates"] = position.logged_skips;
   if (position.loss_scale > 0)
     record["loss_scale"] = position.loss_scale;
-  record["target_tokens_per_second"] = static_cast<double>(sums.target_tokens) /
-      std::max(position.logged_seconds, 1e-9);
+  record["target_tokens_per_second"] =
+      static_cast<double>(sums.target_tokens) / std::max(position.logged_seconds, 1e-9);
   record["elapsed_seconds"] = position.seconds;
   return record;
 }
 
-Json validation_record(
-    const Position& position,
-    const ValidationResult& result) {
+Json validation_record(const Position& position, const ValidationResult& result) {
   Json record = begin_record("validation", position);
   add_loss(result.loss, record);
   record["target_tokens"] = result.loss.target_tokens;
   // Before the scores: who looks for the last "bleu" of a file finds a number.
   for (const TextScore& score : result.scores)
-    record["signatures"][std::string(enum_name(score.metric))] =
-        score.signature;
+    record["signatures"][std::string(enum_name(score.metric))] = score.signature;
   for (const TextScore& score : result.scores)
     record[std::string(enum_name(score.metric))] = score.score;
   record["best"] = result.best;
@@ -108,31 +98,24 @@ Json end_record(const Position& position, const std::string& reason) {
 }
 
 ProgressStatus progress_status(
-    const Position& position,
-    const TrainingOptions& training,
-    int64_t batches) {
-  const int64_t updates_per_epoch =
-      (batches + training.accumulate - 1) / training.accumulate;
+    const Position& position, const TrainingOptions& training, int64_t batches) {
+  const int64_t updates_per_epoch = (batches + training.accumulate - 1) / training.accumulate;
   int64_t total = training.max_epochs * updates_per_epoch;
   if (training.max_updates > 0)
-    total = total > 0 ? std::min(total, training.max_updates)
-                      : training.max_updates;
+    total = total > 0 ? std::min(total, training.max_updates) : training.max_updates;
   const UpdateSums& sums = position.logged;
   ProgressStatus status;
   status.epoch = position.epoch;
   status.max_epochs = training.max_epochs;
   status.batch = position.batch;
   status.batches = batches;
-  status.updates_left =
-      total > 0 ? std::max<int64_t>(total - position.update, 0) : -1;
+  status.updates_left = total > 0 ? std::max<int64_t>(total - position.update, 0) : -1;
   if (position.update > 0)
-    status.seconds_per_update =
-        position.seconds / static_cast<double>(position.update);
+    status.seconds_per_update = position.seconds / static_cast<double>(position.update);
   if (sums.target_tokens > 0) {
-    status.loss_base2 =
-        corpus_loss(sums.loss, sums.nll, sums.target_tokens).loss_base2;
-    status.tokens_per_second = static_cast<double>(sums.target_tokens) /
-        std::max(position.logged_seconds, 1e-9);
+    status.loss_base2 = corpus_loss(sums.loss, sums.nll, sums.target_tokens).loss_base2;
+    status.tokens_per_second =
+        static_cast<double>(sums.target_tokens) / std::max(position.logged_seconds, 1e-9);
   }
   return status;
 }
@@ -150,8 +133,7 @@ std::string record_line(const Json& record, const MetricOptions& metrics) {
   for (const auto& [name, kind] : EnumNames<MetricKind>::kNames) {
     if (!record.contains(name))
       continue;
-    const std::string pattern =
-        concat("  ", make_metric(kind, false, metrics)->name(), " %.2f");
+    const std::string pattern = concat("  ", make_metric(kind, false, metrics)->name(), " %.2f");
     add_number(record, std::string(name), pattern.c_str(), line);
   }
   add_number(record, "learning_rate", "  rate %.3g", line);

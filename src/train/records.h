@@ -23,16 +23,12 @@ struct ValidationResult {
 
 Json start_record(const RunSetup& setup, int64_t batches);
 Json train_record(const Position& position);
-Json validation_record(
-    const Position& position,
-    const ValidationResult& result);
+Json validation_record(const Position& position, const ValidationResult& result);
 Json end_record(const Position& position, const std::string& reason);
 
 /// Where a run stands whose epochs have `batches` batches.
 ProgressStatus progress_status(
-    const Position& position,
-    const TrainingOptions& training,
-    int64_t batches);
+    const Position& position, const TrainingOptions& training, int64_t batches);
 
 /// From a record of kind "train" or "validation" (which may be short of keys);
 /// `metrics` says what scores are called.

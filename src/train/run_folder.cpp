@@ -41,10 +41,9 @@ bool is_ours(const std::string& name) {
       "sentencepiece.model",
       ".tokens",
       ".tokens.offsets"};
-  return std::any_of(
-      std::begin(kEndings),
-      std::end(kEndings),
-      [&](std::string_view ending) { return name.ends_with(ending); });
+  return std::any_of(std::begin(kEndings), std::end(kEndings), [&](std::string_view ending) {
+    return name.ends_with(ending);
+  });
 }
 
 }  // namespace
@@ -55,32 +54,22 @@ fs::path RunFolder::checkpoint(int64_t update) const {
   return checkpoints() / concat(kPrefix, number, kSuffix);
 }
 
-void remove_old_checkpoints(
-    const RunFolder& folder,
-    std::vector<int64_t>& own,
-    int64_t keep) {
+void remove_old_checkpoints(const RunFolder& folder, std::vector<int64_t>& own, int64_t keep) {
   const auto kept = std::min(static_cast<size_t>(keep), own.size());
   const auto end = own.end() - static_cast<std::ptrdiff_t>(kept);
   for (auto old = own.begin(); old != end; ++old) {
     const fs::path file = folder.checkpoint(*old);
     std::error_code error;
     if (!fs::remove(file, error) && error)
-      log_warning(
-          "cannot remove the old checkpoint '",
-          file.string(),
-          "': ",
-          error.message());
+      log_warning("cannot remove the old checkpoint '", file.string(), "': ", error.message());
   }
   own.erase(own.begin(), end);
 }
 
-std::vector<int64_t> other_checkpoints(
-    const RunFolder& folder,
-    const std::vector<int64_t>& own) {
+std::vector<int64_t> other_checkpoints(const RunFolder& folder, const std::vector<int64_t>& own) {
   std::vector<int64_t> others;
   std::error_code error;
-  for (const auto& entry :
-       fs::directory_iterator(folder.checkpoints(), error)) {
+  for (const auto& entry : fs::directory_iterator(folder.checkpoints(), error)) {
     const int64_t update = update_of(entry.path().filename().string());
     if (update >= 0 && std::ranges::find(own, update) == own.end())
       others.push_back(update);
@@ -96,20 +85,13 @@ fs::path set_aside(const fs::path& file) {
   fs::path other;
   for (int number = 1;; ++number) {
     other = file.parent_path() /
-        concat(file.stem().string(),
-               ".other-",
-               number,
-               file.extension().string());
+        concat(file.stem().string(), ".other-", number, file.extension().string());
     if (!fs::exists(fs::symlink_status(other, error)))
       break;
   }
   fs::rename(file, other, error);
   SEQCONV_CHECK(
-      !error,
-      "'",
-      file.string(),
-      "' is of another run and cannot be renamed: ",
-      error.message());
+      !error, "'", file.string(), "' is of another run and cannot be renamed: ", error.message());
   return other;
 }
 
@@ -120,10 +102,7 @@ void remove_leftovers(const RunFolder& folder, bool own) {
     return file.process == ::getpid() ? own : !process_lives(file.process);
   };
   for (const fs::path& place :
-       {folder.root.path(),
-        folder.training(),
-        folder.checkpoints(),
-        folder.data()})
+       {folder.root.path(), folder.training(), folder.checkpoints(), folder.data()})
     remove_unfinished_files(place, unwanted);
 }
 

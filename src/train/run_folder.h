@@ -24,9 +24,7 @@ struct RunFolder {
   /// Says what was prepared there.
   std::filesystem::path stamp() const { return data() / "stamp.json"; }
   std::filesystem::path lock() const { return training() / "lock"; }
-  std::filesystem::path checkpoints() const {
-    return training() / "checkpoints";
-  }
+  std::filesystem::path checkpoints() const { return training() / "checkpoints"; }
   /// checkpoints/update-00001234.safetensors
   std::filesystem::path checkpoint(int64_t update) const;
 
@@ -37,16 +35,11 @@ struct RunFolder {
 /// Deletes the checkpoints of the updates `own`, in ascending order, all but
 /// the last `keep`, which remain in `own`. Whatever else lies there is
 /// another's.
-void remove_old_checkpoints(
-    const RunFolder& folder,
-    std::vector<int64_t>& own,
-    int64_t keep);
+void remove_old_checkpoints(const RunFolder& folder, std::vector<int64_t>& own, int64_t keep);
 
 /// The updates, in ascending order, of checkpoints in the folder that are none
 /// of `own`.
-std::vector<int64_t> other_checkpoints(
-    const RunFolder& folder,
-    const std::vector<int64_t>& own);
+std::vector<int64_t> other_checkpoints(const RunFolder& folder, const std::vector<int64_t>& own);
 
 /// Gives a file of another run, in whose place one of this run comes, a name
 /// that no run writes to: "NAME.other-1.EXTENSION", which is returned, or ""

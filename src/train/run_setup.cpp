@@ -25,22 +25,17 @@ namespace {
 
 void stop_if_asked() {
   if (const int signal = stop_signal())
-    throw Interrupted(
-        signal,
-        "interrupted before the first batch; start the same command again");
+    throw Interrupted(signal, "interrupted before the first batch; start the same command again");
 }
 
 /// A process that is not the first waits so long for its files to be seen.
 constexpr auto kMostDelayOfFiles = std::chrono::seconds(3);
 
 /// Of binarised data both files decide the ids, of lists the stories too.
-std::string content_of(
-    const TextSource& source,
-    uint64_t (*sum)(const RootedPath&)) {
+std::string content_of(const TextSource& source, uint64_t (*sum)(const RootedPath&)) {
   if (holds_ids(source)) {
     const FairseqFiles files = fairseq_files(source.file);
-    return checksum_text(sum(files.index)) + "+" +
-        checksum_text(sum(files.data));
+    return checksum_text(sum(files.index)) + "+" + checksum_text(sum(files.data));
   }
   const auto files = files_of(source);
   if (files.size() == 1)
@@ -61,9 +56,7 @@ std::string text_key(const RunFolder& folder) {
 void write_settings(const RunSetup& setup) {
   TrainConfig effective = setup.config;
   read_options(setup.settings.at("text"), "text", effective.text);
-  write_file_atomically(
-      setup.folder.settings(),
-      to_toml(write_options(effective)));
+  write_file_atomically(setup.folder.settings(), to_toml(write_options(effective)));
 }
 
 /// What else than the files decides the ids.
@@ -72,17 +65,14 @@ void add_text_inputs(const RunSetup& setup, Json& inputs) {
   const ModelOptions& model = setup.config.model;
   const int64_t source = model.max_positions_of(model.encoder);
   const int64_t target = model.max_positions_of(model.decoder);
-  const bool alike =
-      setup.config.task == Task::kLanguageModel || source == target;
+  const bool alike = setup.config.task == Task::kLanguageModel || source == target;
   inputs["max_length"] = alike ? Json(target) : Json::array({source, target});
   // Where nothing is cut, the stamps of older programs stay good.
   if (const DataOptions& data = setup.config.data;
       data.max_source_tokens + data.max_target_tokens > 0)
-    inputs["cut"] =
-        Json::array({data.max_source_tokens, data.max_target_tokens});
+    inputs["cut"] = Json::array({data.max_source_tokens, data.max_target_tokens});
   if (setup.config.task == Task::kLanguageModel)
-    inputs["samples"] =
-        std::string(enum_name(setup.config.data.stream.samples));
+    inputs["samples"] = std::string(enum_name(setup.config.data.stream.samples));
 }
 
 void encode_data(RunSetup& setup, const Json& inputs) {
@@ -108,26 +98,18 @@ void leave_other_runs(const RunFolder& folder) {
   if (std::filesystem::is_empty(folder.checkpoints()))
     return;
   log_warning(
-      "'",
-      folder.checkpoints().string(),
-      "' holds checkpoints of another run, which stay there");
+      "'", folder.checkpoints().string(), "' holds checkpoints of another run, which stay there");
   if (!std::filesystem::exists(folder.metrics()))
     return;
-  for (const std::filesystem::path& file :
-       {folder.metrics().path(), folder.settings()})
+  for (const std::filesystem::path& file : {folder.metrics().path(), folder.settings()})
     if (const auto other = set_aside(file); !other.empty())
       log_warning(
-          "'",
-          file.string(),
-          "' of that run is called '",
-          other.filename().string(),
-          "' now");
+          "'", file.string(), "' of that run is called '", other.filename().string(), "' now");
 }
 
 /// After a state was put back to an earlier update, for example.
 void warn_of_other_checkpoints(const RunSetup& setup) {
-  const auto others =
-      other_checkpoints(setup.folder, setup.resumed->checkpoints);
+  const auto others = other_checkpoints(setup.folder, setup.resumed->checkpoints);
   if (others.empty())
     return;
   log_warning(
@@ -151,8 +133,7 @@ void begin(const TrainRequest& request, Json inputs, RunSetup& setup) {
   stop_if_asked();
   setup.settings = {
       {"config", write_options(setup.config)},
-      {"text",
-       with_learning_keys(request, write_options(setup.task->text_options()))}};
+      {"text", with_learning_keys(request, write_options(setup.task->text_options()))}};
   setup.task->write_config(setup.folder.root);
   write_settings(setup);
   add_text_inputs(setup, inputs);
@@ -180,9 +161,7 @@ Json take_settings(const Json& saved, RunSetup& setup) {
   const int64_t threads = at::get_num_threads();
   warn_of_another_number("threads", saved.value("threads", threads), threads);
   warn_of_another_number(
-      "processes",
-      saved.value("processes", int64_t{1}),
-      setup.communicator->size());
+      "processes", saved.value("processes", int64_t{1}), setup.communicator->size());
   return saved.value("inputs", Json::object());
 }
 
@@ -232,10 +211,7 @@ void join(const Json& made, RunSetup& setup) {
       "' is another there");
   if (made.contains("state")) {
     SEQCONV_CHECK(
-        state_mark(folder) == made.at("state"),
-        "'",
-        folder.state().string(),
-        "' is another there");
+        state_mark(folder) == made.at("state"), "'", folder.state().string(), "' is another there");
     read_options(made.at("position"), "position", setup.resumed.emplace());
   }
   setup.task->open(folder.root);
@@ -248,20 +224,15 @@ void join_the_first(RunSetup& setup) {
   Communicator& processes = *setup.communicator;
   if (processes.size() == 1)
     return;
-  const std::string made = broadcast_text(
-      processes,
-      processes.is_first() ? describe_setup(setup) : "",
-      0);
+  const std::string made =
+      broadcast_text(processes, processes.is_first() ? describe_setup(setup) : "", 0);
   std::string fault;
   try {
     if (!processes.is_first())
       join(Json::parse(made), setup);
   } catch (const Error& error) {
-    fault = concat(
-        "rank ",
-        processes.rank(),
-        " cannot use what rank 0 has prepared: ",
-        error.what());
+    fault =
+        concat("rank ", processes.rank(), " cannot use what rank 0 has prepared: ", error.what());
   }
   fault = lowest_fault(processes, fault);
   if (!fault.empty())
@@ -275,8 +246,7 @@ void share_parameters(Communicator& processes, const SequenceModel& model) {
     const at::Tensor here = ops::to_host(parameter);
     const auto count = static_cast<size_t>(here.numel());
     processes.broadcast(
-        std::as_writable_bytes(
-            std::span(here.mutable_data_ptr<float>(), count)),
+        std::as_writable_bytes(std::span(here.mutable_data_ptr<float>(), count)),
         /*root=*/0);
     if (!parameter.is_cpu())
       parameter.copy_(ops::to_device(here, parameter.device()));
@@ -285,10 +255,7 @@ void share_parameters(Communicator& processes, const SequenceModel& model) {
 
 /// The files that a run writes into its folder when it begins or saves.
 std::vector<std::filesystem::path> written_files(const RunFolder& folder) {
-  std::vector<std::filesystem::path> files = {
-      folder.state(),
-      folder.metrics(),
-      folder.settings()};
+  std::vector<std::filesystem::path> files = {folder.state(), folder.metrics(), folder.settings()};
   for (const std::string& name : model_file_names())
     files.push_back(folder.root / name);
   return files;
@@ -300,8 +267,7 @@ void check_inputs_stay(const TrainRequest& request) {
     std::error_code none;
     if (file.empty())
       return;
-    std::vector<std::filesystem::path> written =
-        written_files(RunFolder{request.output});
+    std::vector<std::filesystem::path> written = written_files(RunFolder{request.output});
     written.push_back(request.output);
     for (const std::filesystem::path& place : written)
       if (std::filesystem::equivalent(place, file, none))
@@ -345,8 +311,8 @@ void check_own_run(const RunFolder& folder) {
         !std::filesystem::exists(file, none),
         "'",
         file.string(),
-        "' would be lost, and no run of this folder has written it: move it "
-        "away, or choose another --output");
+        "' would be lost, and no run of this folder has written it: move it away, or choose "
+        "another --output");
 }
 
 }  // namespace
@@ -357,8 +323,7 @@ void check_output(const TrainRequest& request) {
     fail_usage("training needs an output folder (--output)");
   if (request.resume && !request.init_from.empty())
     fail_usage(
-        "--resume goes on from the output folder's own state: --init-from "
-        "cannot be given with it");
+        "--resume goes on from the output folder's own state: --init-from cannot be given with it");
   // There, what looks for a checkpoint's config.json would find the new one.
   if (is_inside_training(request.output))
     fail_usage(
@@ -370,17 +335,15 @@ void check_output(const TrainRequest& request) {
     fail_usage(
         "the output folder '",
         request.output.string(),
-        "' already holds a model and its run: go on with --resume, or choose "
-        "another folder");
+        "' already holds a model and its run: go on with --resume, or choose another folder");
   if (!state && folder.holds_model())
     fail_usage(
         "the output folder '",
         request.output.string(),
         "' already holds a model, but no '",
         folder.state().string(),
-        "' to go on from: choose another folder (--init-from starts there with "
-        "this model), or move the files of this one away, with those of its "
-        "training, and begin without --resume");
+        "' to go on from: choose another folder (--init-from starts there with this model), or "
+        "move the files of this one away, with those of its training, and begin without --resume");
   if (request.resume && !state)
     fail_usage(
         "nothing to resume: there is no '",
@@ -393,19 +356,14 @@ void check_output(const TrainRequest& request) {
   check_own_run(folder);
 }
 
-Json describe_files(
-    const DataOptions& data,
-    uint64_t (*sum)(const RootedPath&)) {
+Json describe_files(const DataOptions& data, uint64_t (*sum)(const RootedPath&)) {
   Json described = Json::object();
-  const auto add = [&](const char* key,
-                       const std::vector<std::string>& files,
-                       bool both = false) {
+  const auto add = [&](const char* key, const std::vector<std::string>& files, bool both = false) {
     Json& sums = described[key] = Json::array();
     for (const std::string& file : files) {
       try {
-        sums.push_back(content_of(
-            both ? data.source_of(file, PairSide::kSource) : TextSource(file),
-            sum));
+        sums.push_back(
+            content_of(both ? data.source_of(file, PairSide::kSource) : TextSource(file), sum));
       } catch (const Error& error) {
         fail("data.", key, ": ", error.what());
       }
@@ -420,9 +378,7 @@ Json describe_files(
   return described;
 }
 
-RunSetup set_up_run(
-    const TrainRequest& request,
-    std::shared_ptr<Communicator> communicator) {
+RunSetup set_up_run(const TrainRequest& request, std::shared_ptr<Communicator> communicator) {
   RunSetup setup;
   setup.communicator = std::move(communicator);
   setup.config = request.config;

@@ -35,16 +35,13 @@ void check_output(const TrainRequest& request);
 
 /// Checksums of all files of [data], made by `sum`; Error naming the key of a
 /// file that cannot be read.
-Json describe_files(
-    const DataOptions& data,
-    uint64_t (*sum)(const RootedPath&) = file_checksum);
+Json describe_files(const DataOptions& data, uint64_t (*sum)(const RootedPath&) = file_checksum);
 
 /// Takes the folder for the run, then prepares text, data and model, or opens
 /// those of the run that is resumed. The first process does it; the others
 /// open what it has made.
 RunSetup set_up_run(
     const TrainRequest& request,
-    std::shared_ptr<Communicator> communicator =
-        std::make_shared<SingleProcess>());
+    std::shared_ptr<Communicator> communicator = std::make_shared<SingleProcess>());
 
 }  // namespace seqconv::internal

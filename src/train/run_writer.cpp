@@ -44,8 +44,7 @@ void RunWriter::open_events(const Position& position) {
   const bool again = position.validation_due;
   events_.emplace(setup_.folder.events(), position.update + (again ? 0 : 1));
   if (again)
-    for (const Json& record :
-         records_of(setup_.folder.metrics(), position.update))
+    for (const Json& record : records_of(setup_.folder.metrics(), position.update))
       events_->write(record);
 }
 
@@ -57,9 +56,7 @@ void RunWriter::write_record(const Json& record) {
 }
 
 void RunWriter::write_parameters(
-    const std::filesystem::path& file,
-    const Position& position,
-    ParameterAverage& average) {
+    const std::filesystem::path& file, const Position& position, ParameterAverage& average) {
   const Saving saving;
   if (writes_ || average.is_cut()) {
     ParameterAverage::InUse averaged(average);
@@ -70,9 +67,7 @@ void RunWriter::write_parameters(
   wait_for_the_first();
 }
 
-void RunWriter::write_checkpoint(
-    Position& position,
-    ParameterAverage& average) {
+void RunWriter::write_checkpoint(Position& position, ParameterAverage& average) {
   const std::filesystem::path file = setup_.folder.checkpoint(position.update);
   auto& own = position.checkpoints;
   const bool is_own = std::ranges::find(own, position.update) != own.end();
@@ -94,8 +89,7 @@ void RunWriter::write_checkpoint(
 }
 
 void RunWriter::settle_other(
-    const std::filesystem::path& file,
-    const std::filesystem::path& other) {
+    const std::filesystem::path& file, const std::filesystem::path& other) {
   // A run that was killed before its state counted the checkpoint, or whose
   // state was put back, writes the same once more.
   if (std::filesystem::file_size(file) == std::filesystem::file_size(other) &&
@@ -139,10 +133,7 @@ void RunWriter::wait_for_the_first() const {
 void RunWriter::clean_up(Position& position) {
   if (!writes_)
     return;
-  remove_old_checkpoints(
-      setup_.folder,
-      position.checkpoints,
-      setup_.config.training.keep_last);
+  remove_old_checkpoints(setup_.folder, position.checkpoints, setup_.config.training.keep_last);
   if (setup_.lock->held())
     remove_leftovers(setup_.folder, /*own=*/false);
 }

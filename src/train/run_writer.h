@@ -24,9 +24,7 @@ class RunWriter {
   void write_record(const Json& record);
   /// The model's parameters, their average where one is kept.
   void write_parameters(
-      const std::filesystem::path& file,
-      const Position& position,
-      ParameterAverage& average);
+      const std::filesystem::path& file, const Position& position, ParameterAverage& average);
   /// A checkpoint of the present update, which `position` notes. One that
   /// another run has left under this name is set aside.
   void write_checkpoint(Position& position, ParameterAverage& average);
@@ -38,9 +36,7 @@ class RunWriter {
 
  private:
   /// A checkpoint that is written, and what was there before under its name.
-  static void settle_other(
-      const std::filesystem::path& file,
-      const std::filesystem::path& other);
+  static void settle_other(const std::filesystem::path& file, const std::filesystem::path& other);
   /// The parameters, for which their average stands if one is kept.
   void save_averaged(
       const std::filesystem::path& file,

@@ -15,8 +15,7 @@ constexpr const char* kChecksum = "checksum";
 
 Json parse_metadata(const SafetensorsReader& reader, const char* key) {
   return parse_json(
-      state_metadata(reader, key),
-      concat(reader.path().string(), ": metadata '", key, "'"));
+      state_metadata(reader, key), concat(reader.path().string(), ": metadata '", key, "'"));
 }
 
 /// Error unless the settings are an object whose parts have their types: what
@@ -34,10 +33,7 @@ void check_settings(const Json& settings, const std::string& file) {
   const auto is_object = [](const Json& j) { return j.is_object(); };
   const auto is_count = [](const Json& j) { return j.is_number_integer(); };
   SEQCONV_CHECK(
-      settings.is_object(),
-      where,
-      "an object was wanted, but got ",
-      detail::show_json(settings));
+      settings.is_object(), where, "an object was wanted, but got ", detail::show_json(settings));
   for (const char* key : {"config", "text", "inputs"})
     check(settings, key, is_object);
   for (const char* key : {"threads", "processes"})
@@ -57,10 +53,9 @@ void check_version(const SafetensorsReader& reader) {
       wanted,
       "', but got '",
       format,
-      format.starts_with(kFormat)
-          ? "': another version of seqconv wrote it; resume with that one, or "
-            "start another run from the model with --init-from"
-          : "'");
+      format.starts_with(kFormat) ? "': another version of seqconv wrote it; resume with that one, "
+                                    "or start another run from the model with --init-from"
+                                  : "'");
 }
 
 /// Error for numbers of batches and updates that no run counts to.
@@ -102,9 +97,7 @@ std::string state_checksum(
   return checksum_text(sum);
 }
 
-const std::string& state_metadata(
-    const SafetensorsReader& reader,
-    const char* key) {
+const std::string& state_metadata(const SafetensorsReader& reader, const char* key) {
   const auto found = reader.metadata().find(key);
   SEQCONV_CHECK(
       found != reader.metadata().end(),
@@ -119,21 +112,17 @@ SavedState read_state(const RootedPath& file) {
   const SafetensorsReader reader(file);
   check_version(reader);
   SEQCONV_CHECK(
-      state_metadata(reader, kChecksum) ==
-          state_checksum(reader.tensors(), reader.metadata()),
+      state_metadata(reader, kChecksum) == state_checksum(reader.tensors(), reader.metadata()),
       file.string(),
-      ": the training state is damaged, its checksum does not fit; restore "
-      "the file from a copy, or train anew from a checkpoint with --init-from");
+      ": the training state is damaged, its checksum does not fit; restore the file from a copy, "
+      "or train anew from a checkpoint with --init-from");
   SavedState saved;
   saved.settings = parse_metadata(reader, "settings");
   if (saved.settings.is_null())  // of a run without any
     saved.settings = Json::object();
   check_settings(saved.settings, file.string());
   try {
-    read_options(
-        parse_metadata(reader, "position"),
-        "position",
-        saved.position);
+    read_options(parse_metadata(reader, "position"), "position", saved.position);
   } catch (const UsageError& error) {
     fail(file.string(), ": ", error.what());
   }

@@ -27,9 +27,7 @@ std::string state_checksum(
     const std::map<std::string, std::string>& metadata);
 
 /// The text of a key of the metadata, which must be there.
-const std::string& state_metadata(
-    const SafetensorsReader& reader,
-    const char* key);
+const std::string& state_metadata(const SafetensorsReader& reader, const char* key);
 
 /// What save_state wrote, but for the tensors. Error for a file that is
 /// truncated, damaged or from another version of the program.

@@ -36,9 +36,7 @@ double cosine_rate(const ScheduleOptions& options, int64_t after_warmup) {
   const double shrink = std::pow(options.period_shrink, cycle.begun);
   const double low = shrink * options.min_learning_rate;
   const double high = shrink * options.learning_rate;
-  return low +
-      0.5 * (high - low) *
-      (1 + std::cos(std::numbers::pi * cycle.since / cycle.length));
+  return low + 0.5 * (high - low) * (1 + std::cos(std::numbers::pi * cycle.since / cycle.length));
 }
 
 }  // namespace
@@ -47,15 +45,12 @@ double learning_rate(const ScheduleOptions& options, int64_t updates) {
   const int64_t warmup = options.warmup_updates;
   if (updates < warmup)
     return options.warmup_start +
-        static_cast<double>(updates) *
-        (options.learning_rate - options.warmup_start) /
+        static_cast<double>(updates) * (options.learning_rate - options.warmup_start) /
         static_cast<double>(warmup);
   switch (options.kind) {
     case ScheduleKind::kInverseSqrt:
       SEQCONV_CHECK(
-          warmup > 0,
-          "schedule.warmup_updates must be > 0 with inverse_sqrt, but got ",
-          warmup);
+          warmup > 0, "schedule.warmup_updates must be > 0 with inverse_sqrt, but got ", warmup);
       return options.learning_rate *
           std::sqrt(static_cast<double>(warmup) / static_cast<double>(updates));
     case ScheduleKind::kCosine:

@@ -60,15 +60,11 @@ bool is_of_metric(const std::string& key, const std::string& best_by) {
 bool is_free(const std::string& key, const std::string& best_by) {
   const bool place = key.starts_with("data.") && !contains(kSampleKeys, key);
   const bool other = key.starts_with("metrics.") && !is_of_metric(key, best_by);
-  return place || other || key.starts_with("decoding.") ||
-      contains(kFreeKeys, key);
+  return place || other || key.starts_with("decoding.") || contains(kFreeKeys, key);
 }
 
 /// Leaves of a table by their full keys.
-void flatten(
-    const Json& table,
-    const std::string& path,
-    std::map<std::string, Json>& leaves) {
+void flatten(const Json& table, const std::string& path, std::map<std::string, Json>& leaves) {
   for (const auto& [key, value] : table.items()) {
     const std::string where = detail::join_key(path, key.c_str());
     if (value.is_object())
@@ -142,16 +138,14 @@ std::map<std::string, Json> architecture(const ModelOptions& options) {
 
 void check_same_settings(const Json& stored, const Json& present) {
   // A key that an older program did not know had its default.
-  const Task task = parse_enum<Task>(
-      stored.value("task", std::string(enum_name(Task::kTranslation))),
-      "task");
+  const Task task =
+      parse_enum<Task>(stored.value("task", std::string(enum_name(Task::kTranslation))), "task");
   auto before = flatten(write_options(TrainConfig::defaults(task)));
   for (const auto& [key, value] : flatten(stored))
     before[key] = value;
   const auto now = flatten(present);
   const auto best = now.find("training.best_by");
-  const std::string best_by =
-      best == now.end() ? "" : best->second.get<std::string>();
+  const std::string best_by = best == now.end() ? "" : best->second.get<std::string>();
   for (const auto& [key, value] : now) {
     if (!is_free(key, best_by) && as_list(before[key]) != as_list(value))
       fail_usage(
@@ -161,8 +155,7 @@ void check_same_settings(const Json& stored, const Json& present) {
           before[key].dump(),
           " when the run began and is now ",
           value.dump(),
-          ", which changes the numbers; set it back, or start another run "
-          "with --init-from");
+          ", which changes the numbers; set it back, or start another run with --init-from");
   }
 }
 
@@ -180,9 +173,7 @@ Json resumed_settings(const Json& settings, Json present) {
 }
 
 void check_same_architecture(
-    const ModelOptions& wanted,
-    const ModelOptions& given,
-    const std::string& where) {
+    const ModelOptions& wanted, const ModelOptions& given, const std::string& where) {
   const auto given_leaves = architecture(given);
   for (const auto& [key, value] : architecture(wanted)) {
     if (contains(kDropoutKeys, key))

@@ -22,8 +22,6 @@ Json resumed_settings(const Json& settings, Json present);
 /// `given` do not fit one with `wanted`. Dropouts may differ, and so may two
 /// spellings of the same layers.
 void check_same_architecture(
-    const ModelOptions& wanted,
-    const ModelOptions& given,
-    const std::string& where);
+    const ModelOptions& wanted, const ModelOptions& given, const std::string& where);
 
 }  // namespace seqconv::internal

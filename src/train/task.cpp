@@ -9,9 +9,7 @@
 
 namespace seqconv::internal {
 
-std::shared_ptr<TrainingTask> make_task(
-    const TrainConfig& config,
-    at::Device device) {
+std::shared_ptr<TrainingTask> make_task(const TrainConfig& config, at::Device device) {
   switch (config.task) {
     case Task::kTranslation:
       return make_translation_task(config, device);
@@ -36,8 +34,7 @@ void copy_parameters(const SequenceModel& given, SequenceModel& fresh) {
   at::NoGradGuard no_grad;
   const auto values = given.named_parameters();
   for (const auto& item : fresh.named_parameters())
-    at::Tensor(item.value())
-        .copy_(ops::to_device(values[item.key()], item.value().device()));
+    at::Tensor(item.value()).copy_(ops::to_device(values[item.key()], item.value().device()));
 }
 
 }  // namespace seqconv::internal

@@ -47,17 +47,12 @@ class TrainingTask {
 };
 
 /// Its model is born on `device`.
-std::shared_ptr<TrainingTask> make_task(
-    const TrainConfig& config,
-    at::Device device = at::kCPU);
+std::shared_ptr<TrainingTask> make_task(const TrainConfig& config, at::Device device = at::kCPU);
 
 /// The two tasks; make_task chooses.
-std::shared_ptr<TrainingTask> make_translation_task(
-    const TrainConfig& config,
-    at::Device device);
+std::shared_ptr<TrainingTask> make_translation_task(const TrainConfig& config, at::Device device);
 std::shared_ptr<TrainingTask> make_language_model_task(
-    const TrainConfig& config,
-    at::Device device);
+    const TrainConfig& config, at::Device device);
 
 /// "vocabulary 6000 symbols", from describe().
 std::string vocabulary_text(const TrainingTask& task);

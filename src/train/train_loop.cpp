@@ -25,18 +25,13 @@ TrainLoop::TrainLoop(RunSetup setup)
       optimizer_(setup_.config.optimizer, shares_.own(parameters_.values())),
       average_(training().ema_decay, parameters_.values(), shares_),
       gradients_(*setup_.task->model(), parameters_, setup_.communicator),
-      batches_(
-          setup_.data.train.samples,
-          setup_.config.batching,
-          seed_of(setup_.config)),
+      batches_(setup_.data.train.samples, setup_.config.batching, seed_of(setup_.config)),
       position_(setup_.resumed.value_or(Position{})),
       has_state_(setup_.resumed.has_value()),
       writer_(setup_) {
   if (setup_.data.valid)
     valid_batches_.emplace(
-        setup_.data.valid->samples,
-        setup_.config.batching,
-        seed_of(setup_.config));
+        setup_.data.valid->samples, setup_.config.batching, seed_of(setup_.config));
   if (setup_.resumed)
     load_state_tensors(setup_.folder.state(), position_, tensors());
   if (!processes().is_first()) {  // which has what an update has gathered
@@ -71,11 +66,8 @@ TrainLoop::TrainLoop(RunSetup setup)
 }
 
 void TrainLoop::run() {
-  if (setup_.resumed && position_.saved_update == position_.update &&
-      !reason_to_stop().empty()) {
-    log_info(
-        "nothing to do: the run has already ended at training.",
-        reason_to_stop());
+  if (setup_.resumed && position_.saved_update == position_.update && !reason_to_stop().empty()) {
+    log_info("nothing to do: the run has already ended at training.", reason_to_stop());
     return;
   }
   writer_.open_records(position_);
@@ -100,8 +92,7 @@ std::string TrainLoop::reason_to_stop() const {
     return "max_updates";
   if (training().max_epochs > 0 && epochs >= training().max_epochs)
     return "max_epochs";
-  if (training().patience > 0 &&
-      position_.validations_without_gain >= training().patience)
+  if (training().patience > 0 && position_.validations_without_gain >= training().patience)
     return "patience";
   return "";
 }
@@ -118,9 +109,8 @@ void TrainLoop::begin_update() {
       processes().rank(),
       processes().size());
   // What a resumed run took before it was stopped.
-  std::erase_if(own_, [&](const UpdateBatch& batch) {
-    return batch.place < position_.micro_batch;
-  });
+  std::erase_if(
+      own_, [&](const UpdateBatch& batch) { return batch.place < position_.micro_batch; });
 }
 
 /// The next of this process; where none is left, the update ends.
@@ -143,8 +133,7 @@ void TrainLoop::take_batch() {
   }
   const bool update_over = own_.empty();
   if (update_over)
-    position_.micro_batch =
-        update_size(batches_.size(), training().accumulate, update);
+    position_.micro_batch = update_size(batches_.size(), training().accumulate, update);
   position_.batch = begin + position_.micro_batch;
   if (update_over)
     end_update();
@@ -178,8 +167,7 @@ void TrainLoop::note_dues() {
   };
   const bool validation = is_due(training().validate_every);
   position_.validation_due = validation && valid_batches_;
-  position_.checkpoint_due =
-      training().save_every > 0 ? is_due(training().save_every) : validation;
+  position_.checkpoint_due = training().save_every > 0 ? is_due(training().save_every) : validation;
 }
 
 void TrainLoop::settle() {
@@ -217,11 +205,7 @@ void TrainLoop::validate() {
           }};
   ValidationResult result;
   result.loss = validation_loss(
-      *setup_.task->model(),
-      *valid_batches_,
-      loss_options(training()),
-      processes(),
-      stop);
+      *setup_.task->model(), *valid_batches_, loss_options(training()), processes(), stop);
   if (const auto metrics = training().metrics(); !metrics.empty()) {
     result.scores = setup_.task->validation_scores(metrics, processes(), stop);
   }
@@ -250,8 +234,7 @@ bool TrainLoop::is_gain(const ValidationResult& result) const {
   const auto metric = training().best_metric();
   const bool larger = metric && make_metric(*metric, false)->larger_is_better();
   return std::isfinite(now) &&
-      (!position_.has_best ||
-       (larger ? now > position_.best : now < position_.best));
+      (!position_.has_best || (larger ? now > position_.best : now < position_.best));
 }
 
 void TrainLoop::keep_best(const ValidationResult& result) {
@@ -331,24 +314,19 @@ void TrainLoop::stop_for(int signal) {
           position_.epoch,
           " after update ",
           position_.update,
-          saved ? "; the state is saved, go on with the same command and "
-                  "--resume"
-                : "; its parameters or the optimizer's are not finite, an "
-                  "earlier state stays"));
+          saved ? "; the state is saved, go on with the same command and --resume"
+                : "; its parameters or the optimizer's are not finite, an earlier state stays"));
 }
 
 void TrainLoop::finish(const std::string& reason) {
-  position_.validation_due =
-      valid_batches_ && position_.validated_update != position_.update;
-  position_.checkpoint_due =
-      position_.validation_due || position_.saved_update != position_.update;
+  position_.validation_due = valid_batches_ && position_.validated_update != position_.update;
+  position_.checkpoint_due = position_.validation_due || position_.saved_update != position_.update;
   settle();
   SEQCONV_CHECK(
       position_.saved_update == position_.update,
       "training has diverged: after its last update, ",
       position_.update,
-      ", parameters or the optimizer's state are NaN or infinite. Lower "
-      "schedule.learning_rate (",
+      ", parameters or the optimizer's state are NaN or infinite. Lower schedule.learning_rate (",
       setup_.config.schedule.learning_rate,
       "). The last saved checkpoint is untouched");
   writer_.write_record(end_record(position_, reason));

@@ -56,12 +56,8 @@ class TrainLoop {
   [[noreturn]] void stop_for(int signal);
   void finish(const std::string& reason);
 
-  RunTensors tensors() {
-    return {parameters_, optimizer_, average_.values(), shares_};
-  }
-  ProgressStatus status() const {
-    return progress_status(position_, training(), batches_.size());
-  }
+  RunTensors tensors() { return {parameters_, optimizer_, average_.values(), shares_}; }
+  ProgressStatus status() const { return progress_status(position_, training(), batches_.size()); }
   const TrainingOptions& training() const { return setup_.config.training; }
   Communicator& processes() const { return *setup_.communicator; }
   bool is_alone() const { return processes().size() == 1; }

@@ -27,21 +27,15 @@ void check_shares(const TrainingOptions& training, int64_t processes) {
         " (or a multiple), or start fewer processes");
 }
 
-at::Device open_training_device(
-    const TrainConfig& config,
-    const Communicator& processes) {
+at::Device open_training_device(const TrainConfig& config, const Communicator& processes) {
   return open_device(
-      parse_device_name("training.device", config.training.device),
-      processes.local_rank());
+      parse_device_name("training.device", config.training.device), processes.local_rank());
 }
 
 void check_precision(const TrainingOptions& training, at::Device device) {
-  const bool asks =
-      device.is_cuda() && training.precision != Precision::kFloat32;
+  const bool asks = device.is_cuda() && training.precision != Precision::kFloat32;
   const std::string fault = precision_fault(
-      training.precision,
-      device,
-      asks ? compute_capability(device) : ComputeCapability());
+      training.precision, device, asks ? compute_capability(device) : ComputeCapability());
   if (!fault.empty())
     fail_usage(fault);
 }
@@ -58,18 +52,12 @@ void report_setup(const RunSetup& setup) {
       " parameters, ",
       vocabulary_text(*setup.task));
   if (setup.resumed)
-    log_info(
-        "going on in epoch ",
-        setup.resumed->epoch,
-        " after update ",
-        setup.resumed->update);
+    log_info("going on in epoch ", setup.resumed->epoch, " after update ", setup.resumed->update);
 }
 
 }  // namespace
 
-void train_model(
-    const TrainRequest& request,
-    std::shared_ptr<Communicator> communicator) {
+void train_model(const TrainRequest& request, std::shared_ptr<Communicator> communicator) {
   request.config.validate();
   check_shares(request.config.training, communicator->size());
   check_output(request);

@@ -37,7 +37,6 @@ struct TrainRequest {
 /// model when each makes this call with the same request and its communicator.
 void train_model(
     const TrainRequest& request,
-    std::shared_ptr<Communicator> communicator =
-        std::make_shared<SingleProcess>());
+    std::shared_ptr<Communicator> communicator = std::make_shared<SingleProcess>());
 
 }  // namespace seqconv::internal

@@ -35,8 +35,7 @@ struct ReportFields {
 
 /// Encodes lines and stops between two of them when asked to.
 CorpusSide side_of(
-    const std::vector<TextSource>& files,
-    std::shared_ptr<const TextPipeline> pipeline) {
+    const std::vector<TextSource>& files, std::shared_ptr<const TextPipeline> pipeline) {
   return {
       .files = files,
       .encode =
@@ -63,8 +62,7 @@ std::vector<std::string> warnings_of(const CorpusReport& report) {
 
 class TranslationTask : public TrainingTask {
  public:
-  TranslationTask(const TrainConfig& config, at::Device device)
-      : config_(config), device_(device) {
+  TranslationTask(const TrainConfig& config, at::Device device) : config_(config), device_(device) {
     loaded_.options = config.model;
     loaded_.decoding = config.decoding;
     loaded_.documents = config.data.documents();
@@ -91,26 +89,19 @@ class TranslationTask : public TrainingTask {
   CorpusRecipes recipes() const override {
     const DataOptions& data = config_.data;
     CorpusRecipes recipes{recipe(data.training_pairs()), std::nullopt};
-    if (const PairSources pairs = data.validation_pairs();
-        !pairs.source.empty())
+    if (const PairSources pairs = data.validation_pairs(); !pairs.source.empty())
       recipes.valid = recipe(pairs);
     return recipes;
   }
 
-  std::shared_ptr<SequenceModel> model() const override {
-    return loaded_.model.ptr();
-  }
-  const TextOptions& text_options() const override {
-    return loaded_.text.options;
-  }
+  std::shared_ptr<SequenceModel> model() const override { return loaded_.model.ptr(); }
+  const TextOptions& text_options() const override { return loaded_.text.options; }
   Json describe() const override {
     return {
         {"source_vocabulary", loaded_.model->source_vocabulary()},
         {"target_vocabulary", loaded_.model->target_vocabulary()}};
   }
-  int64_t target_vocabulary() const override {
-    return loaded_.model->target_vocabulary();
-  }
+  int64_t target_vocabulary() const override { return loaded_.model->target_vocabulary(); }
 
   std::vector<TextScore> validation_scores(
       const std::vector<MetricKind>& metrics,
@@ -119,12 +110,8 @@ class TranslationTask : public TrainingTask {
     const bool first = valid_text_.sources.empty();
     if (first)
       valid_text_ = read_validation_text(config_.data, loaded_.text, limits());
-    const auto hypotheses = translate_validation_text(
-        loaded_,
-        config_.decoding,
-        valid_text_,
-        processes,
-        stop);
+    const auto hypotheses =
+        translate_validation_text(loaded_, config_.decoding, valid_text_, processes, stop);
     const auto scores = score_validation_text(
         hypotheses,
         valid_text_.references,
@@ -147,10 +134,8 @@ class TranslationTask : public TrainingTask {
   void learn() {
     const PairSources pairs = config_.data.training_pairs();
     TranslationText& text = loaded_.text;
-    text = TranslationText::create(
-        config_.text,
-        text_files(pairs.source),
-        text_files(pairs.target));
+    text =
+        TranslationText::create(config_.text, text_files(pairs.source), text_files(pairs.target));
     if (text.source_samples.empty())
       text.source_samples = binarised_samples(pairs.source, *text.source);
     if (text.target_samples.empty())
@@ -171,9 +156,7 @@ class TranslationTask : public TrainingTask {
         request,
         given.text.options,
         {{"text.source_dictionary", text.source_dictionary, *given.text.source},
-         {"text.target_dictionary",
-          text.target_dictionary,
-          *given.text.target}});
+         {"text.target_dictionary", text.target_dictionary, *given.text.target}});
     loaded_.text = given.text;
     loaded_.model = TranslationModel(
         loaded_.options,
@@ -207,10 +190,7 @@ class TranslationTask : public TrainingTask {
           CorpusReport report;
           ReportFields fields{report};
           read_options(table, "report", fields);
-          return {
-              pair_samples(open_pair_corpus(stem)),
-              report.summary(),
-              warnings_of(report)};
+          return {pair_samples(open_pair_corpus(stem)), report.summary(), warnings_of(report)};
         }};
   }
 
@@ -222,9 +202,7 @@ class TranslationTask : public TrainingTask {
 
 }  // namespace
 
-std::shared_ptr<TrainingTask> make_translation_task(
-    const TrainConfig& config,
-    at::Device device) {
+std::shared_ptr<TrainingTask> make_translation_task(const TrainConfig& config, at::Device device) {
   return std::make_shared<TranslationTask>(config, device);
 }
 

@@ -20,10 +20,7 @@ std::optional<at::ScalarType> activation_type(Precision precision) {
 }
 
 int64_t source_tokens(const Batch& batch) {
-  return std::accumulate(
-      batch.source_lengths.begin(),
-      batch.source_lengths.end(),
-      int64_t{0});
+  return std::accumulate(batch.source_lengths.begin(), batch.source_lengths.end(), int64_t{0});
 }
 
 void accumulate_batch(
@@ -55,13 +52,11 @@ StepResult apply_update(
     const StepOptions& options,
     const UpdateSums& sums) {
   const at::Tensor& gradients = parameters.gradients();
-  const double per_token =
-      1.0 / static_cast<double>(std::max<int64_t>(sums.target_tokens, 1));
+  const double per_token = 1.0 / static_cast<double>(std::max<int64_t>(sums.target_tokens, 1));
   StepResult result;
   result.gradient_norm = gradient_norm(gradients) * per_token;
   const double clip = clip_factor(result.gradient_norm, options.clip_norm);
-  result.skipped =
-      sums.broken > 0 || !(result.gradient_norm * clip <= kLargestNorm);
+  result.skipped = sums.broken > 0 || !(result.gradient_norm * clip <= kLargestNorm);
   if (!result.skipped) {
     const double scale = per_token * clip;
     optimizer.step(options.shares.own(gradients), scale, options.learning_rate);

@@ -24,11 +24,8 @@ class HostUpdates : public Updates {
   void end(const StepOptions& options) override {
     Position& position = parts_.position;
     parts_.gradients.finish(position.current);
-    const StepResult result = apply_update(
-        parts_.parameters,
-        parts_.optimizer,
-        options,
-        position.current);
+    const StepResult result =
+        apply_update(parts_.parameters, parts_.optimizer, options, position.current);
     if (result.skipped) {
       count_skip(result.gradient_norm);
     } else {
@@ -53,17 +50,14 @@ class HostUpdates : public Updates {
     ++position.logged_skips;
     ++position.skips_in_a_row;
     parts_.before_warning();
-    const bool too_large =
-        position.current.broken == 0 && std::isfinite(gradient_norm);
+    const bool too_large = position.current.broken == 0 && std::isfinite(gradient_norm);
     log_warning(
         "update ",
         position.update,
         " is skipped: ",
-        position.current.broken > 0
-            ? std::string("its loss")
-            : concat("its gradient (norm ", gradient_norm, ")"),
-        too_large ? " is too large to be squared in float32"
-                  : " is not finite");
+        position.current.broken > 0 ? std::string("its loss")
+                                    : concat("its gradient (norm ", gradient_norm, ")"),
+        too_large ? " is too large to be squared in float32" : " is not finite");
     if (position.skips_in_a_row >= kMostSkipsInARow)
       fail_diverged(parts_);
   }
@@ -80,8 +74,7 @@ void fail_diverged(const UpdateParts& parts) {
       kMostSkipsInARow,
       " updates in a row, up to update ",
       parts.position.update,
-      ", had no finite loss and gradient, or too large a one. Lower "
-      "schedule.learning_rate (",
+      ", had no finite loss and gradient, or too large a one. Lower schedule.learning_rate (",
       schedule.learning_rate,
       "), set optimizer.clip_norm (",
       parts.config.optimizer.clip_norm,
@@ -102,8 +95,7 @@ std::unique_ptr<Updates> make_host_updates(const UpdateParts& parts) {
 }
 
 std::unique_ptr<Updates> make_updates(const UpdateParts& parts) {
-  return parts.parameters.values().is_cpu() ? make_host_updates(parts)
-                                            : make_device_updates(parts);
+  return parts.parameters.values().is_cpu() ? make_host_updates(parts) : make_device_updates(parts);
 }
 
 }  // namespace seqconv::internal

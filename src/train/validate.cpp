@@ -27,8 +27,7 @@ constexpr size_t kLinesAtATime = 256;
 /// The lines of all processes one after the other, in every process; nothing
 /// where one has none to give.
 std::optional<std::vector<std::string>> gather_lines(
-    Communicator& processes,
-    const std::optional<std::vector<std::string>>& own) {
+    Communicator& processes, const std::optional<std::vector<std::string>>& own) {
   if (processes.size() == 1)
     return own;
   if (processes.any(!own))
@@ -60,9 +59,7 @@ std::optional<std::vector<std::string>> translate_lines(
   for (size_t i = begin; i < end && !stop.asked(); i += kLinesAtATime) {
     const auto first = sources.begin() + static_cast<int64_t>(i);
     const size_t count = std::min(kLinesAtATime, end - i);
-    const std::vector<TranslationRequest> requests(
-        first,
-        first + static_cast<int64_t>(count));
+    const std::vector<TranslationRequest> requests(first, first + static_cast<int64_t>(count));
     const auto results = translator.translate(requests, {.stop = stop.asked});
     if (stop.asked())
       break;
@@ -78,14 +75,10 @@ std::optional<std::vector<std::string>> translate_lines(
 }
 
 /// The ids of the present sentence, text encoded.
-std::vector<int32_t> ids_of(
-    const SentenceReader& sentences,
-    const TextPipeline& text) {
+std::vector<int32_t> ids_of(const SentenceReader& sentences, const TextPipeline& text) {
   if (!sentences.is_text())
     return sentences.ids();
-  return located(
-      [&] { return sentences.where(); },
-      [&] { return text.encode(sentences.line()); });
+  return located([&] { return sentences.where(); }, [&] { return text.encode(sentences.line()); });
 }
 
 /// The references that are text, blank ones left out.
@@ -104,9 +97,7 @@ std::vector<std::string> text_references(const PairSources& pairs) {
 
 /// Whether even the references themselves score 0, of which larger is better.
 bool tells_nothing(
-    MetricKind kind,
-    const std::vector<std::string>& references,
-    const TrainConfig& config) {
+    MetricKind kind, const std::vector<std::string>& references, const TrainConfig& config) {
   const auto metric = make_metric(kind, config.text.lowercase, config.metrics);
   if (!metric->larger_is_better())
     return false;
@@ -118,17 +109,15 @@ bool tells_nothing(
 /// What else helps where words of a metric are missing.
 const char* words_hint(MetricKind kind) {
   return kind == MetricKind::kBleu
-      ? "; 'chrf' in training.best_by or training.validate_metrics counts "
-        "characters"
+      ? "; 'chrf' in training.best_by or training.validate_metrics counts characters"
       : "";
 }
 
 }  // namespace
 
 CorpusLoss corpus_loss(double loss, double nll, int64_t target_tokens) {
-  const double per_token = 1 /
-      (std::numbers::ln2 *
-       static_cast<double>(std::max<int64_t>(target_tokens, 1)));
+  const double per_token =
+      1 / (std::numbers::ln2 * static_cast<double>(std::max<int64_t>(target_tokens, 1)));
   return {
       .loss_base2 = loss * per_token,
       .nll_base2 = nll * per_token,
@@ -146,8 +135,7 @@ CorpusLoss validation_loss(
   at::Tensor device_sums =  // [2], read once
       at::zeros({2}, at::dtype(at::kDouble).device(model.device()));
   int64_t target_tokens = 0;
-  for (int64_t i = processes.rank(); i < batches.size() && !stop.asked();
-       i += processes.size()) {
+  for (int64_t i = processes.rank(); i < batches.size() && !stop.asked(); i += processes.size()) {
     const Batch batch = batches.batch(i);
     DropoutPlan evaluation;
     const ops::CrossEntropySums sums = model.loss(batch, loss, evaluation);
@@ -163,9 +151,7 @@ CorpusLoss validation_loss(
 }
 
 ValidationText read_validation_text(
-    const DataOptions& data,
-    const TranslationText& text,
-    const PairLimits& limits) {
+    const DataOptions& data, const TranslationText& text, const PairLimits& limits) {
   ValidationText read;
   const PairSources pairs = data.validation_pairs();
   for (size_t i = 0; i < pairs.source.size(); ++i) {
@@ -178,8 +164,7 @@ ValidationText read_validation_text(
           ": the validation text was changed while the run went on");
       std::vector<int32_t> source = ids_of(sources, *text.source);
       std::vector<int32_t> target = ids_of(targets, *text.target);
-      std::string reference =
-          targets.is_text() ? targets.line() : text.target->decode(target);
+      std::string reference = targets.is_text() ? targets.line() : text.target->decode(target);
       TranslationRequest request{.line = sources.line()};
       if (!sources.is_text())
         request.ids = source;
@@ -196,21 +181,18 @@ void check_validation_text(const TrainConfig& config, bool goes_on) {
   const std::vector<MetricKind> metrics = config.training.metrics();
   if (config.task != Task::kTranslation || metrics.empty())
     return;
-  const std::vector<std::string> references =
-      text_references(config.data.validation_pairs());
+  const std::vector<std::string> references = text_references(config.data.validation_pairs());
   if (references.empty())
     return;
   const auto best = config.training.best_metric();
   std::set<std::string> told;  // several metrics may miss the same words
   for (const MetricKind metric : metrics) {
-    const std::string missing =
-        missing_words(references, metric, config.metrics);
+    const std::string missing = missing_words(references, metric, config.metrics);
     if (metric == best && tells_nothing(metric, references, config)) {
       const std::string fault = concat(
           "training.best_by = '",
           config.training.best_by,
-          "' cannot tell outputs apart: even the references of the validation "
-          "text score 0 by it",
+          "' cannot tell outputs apart: even the references of the validation text score 0 by it",
           missing.empty() ? "" : ", as ",
           missing);
       if (!goes_on)
@@ -233,8 +215,7 @@ std::vector<TextScore> score_validation_text(
     const auto metric = make_metric(kind, lowercase, options);
     for (size_t i = 0; i < references.size(); ++i)
       metric->add(
-          hypotheses ? sentence_lines((*hypotheses)[i]) : "",
-          {sentence_lines(references[i])});
+          hypotheses ? sentence_lines((*hypotheses)[i]) : "", {sentence_lines(references[i])});
     scores.push_back({kind, metric->score(), metric->signature()});
   }
   return scores;
@@ -254,11 +235,7 @@ std::optional<std::vector<std::string>> translate_validation_text(
   const auto rank = static_cast<size_t>(processes.rank());
   const auto size = static_cast<size_t>(processes.size());
   const auto own = translate_lines(
-      translator,
-      text.sources,
-      lines * rank / size,
-      lines * (rank + 1) / size,
-      stop);
+      translator, text.sources, lines * rank / size, lines * (rank + 1) / size, stop);
   stop.agree();
   return gather_lines(processes, own);
 }

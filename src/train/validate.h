@@ -60,9 +60,7 @@ struct ValidationText {
 };
 /// Without the pairs that are left out of the loss.
 ValidationText read_validation_text(
-    const DataOptions& data,
-    const TranslationText& text,
-    const PairLimits& limits);
+    const DataOptions& data, const TranslationText& text, const PairLimits& limits);
 
 /// Looks at the references before anything is trained: warns of metrics that
 /// find no words in them. UsageError where the run chooses by a metric that

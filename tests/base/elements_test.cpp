@@ -57,8 +57,7 @@ TEST(Elements, CountThoseThatAreNotFiniteWhereverTheyStand) {
 
 TEST(Elements, WholeNumbersAreFinite) {
   const std::vector<std::byte> bytes(64, std::byte{0xFF});
-  for (const auto type :
-       {ElementType::kI64, ElementType::kI32, ElementType::kU8})
+  for (const auto type : {ElementType::kI64, ElementType::kI32, ElementType::kU8})
     EXPECT_EQ(count_not_finite(type, bytes), 0u);
 }
 
@@ -68,10 +67,7 @@ TEST(Elements, AFileWithNumbersThatAreNotFiniteIsRefused) {
   std::vector<float> good = {1, std::numeric_limits<float>::max()};
   std::vector<float> bad = {1, NAN, 2, -INFINITY};
   const auto view = [](const std::vector<float>& values) {
-    return TensorView{
-        ElementType::kF32,
-        {std::ssize(values)},
-        std::as_bytes(std::span(values))};
+    return TensorView{ElementType::kF32, {std::ssize(values)}, std::as_bytes(std::span(values))};
   };
   write_safetensors(path, {{"a.good", view(good)}}, {});
   require_finite(SafetensorsReader(path));
@@ -79,8 +75,8 @@ TEST(Elements, AFileWithNumbersThatAreNotFiniteIsRefused) {
   EXPECT_EQ(
       error_of([&] { require_finite(SafetensorsReader(path)); }),
       path.string() +
-          ": tensor 'b.bad' must hold finite numbers, but 2 of them are NaN or "
-          "infinite: the training diverged, or the file is damaged");
+          ": tensor 'b.bad' must hold finite numbers, but 2 of them are NaN or infinite: the "
+          "training diverged, or the file is damaged");
   EXPECT_THAT(
       error_of([&] { require_finite(1, "here"); }),
       HasSubstr("here must hold finite numbers, but 1 of them is NaN"));

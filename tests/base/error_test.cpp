@@ -27,8 +27,7 @@ TEST(Errors, CarryTheirPartsAndTheirKind) {
 }
 
 TEST(NearestWord, FindsMisspellings) {
-  const std::vector<std::string> keys =
-      {"dropout", "heads", "kernels", "learning_rate", "glu"};
+  const std::vector<std::string> keys = {"dropout", "heads", "kernels", "learning_rate", "glu"};
   EXPECT_EQ(nearest_word("droput", keys), "dropout");
   EXPECT_EQ(nearest_word("dorpout", keys), "dropout");
   EXPECT_EQ(nearest_word("Heads", keys), "heads");

@@ -64,8 +64,7 @@ TEST(ReadFile, RefusesWhatIsTooLarge) {
   if (::truncate(path.c_str(), off_t{1} << 43) != 0)
     GTEST_SKIP() << "the file system has no sparse files of 8 TiB";
   EXPECT_THAT(
-      error_of([&] { read_file(path); }),
-      HasSubstr("more than 4 GiB, too large to be read whole"));
+      error_of([&] { read_file(path); }), HasSubstr("more than 4 GiB, too large to be read whole"));
 }
 
 TEST(WriteFile, ReplacesTheOldContentWhole) {
@@ -100,20 +99,16 @@ TEST(WriteFile, SaysWhyItCannot) {
       error_of([] { write_file_atomically("/nowhere/f", ""); }),
       "cannot write '/nowhere/f': No such file or directory");
   EXPECT_THAT(
-      error_of([&] { write_file_atomically(folder.path(), ""); }),
-      HasSubstr("it is a folder"));
+      error_of([&] { write_file_atomically(folder.path(), ""); }), HasSubstr("it is a folder"));
   const auto file = folder.write("file", "");
   EXPECT_THAT(
-      error_of([&] { write_file_atomically(file + "/f", ""); }),
-      HasSubstr("Not a directory"));
+      error_of([&] { write_file_atomically(file + "/f", ""); }), HasSubstr("Not a directory"));
 }
 
 /// While it lives, root has no more rights than anybody.
 class WithoutRootsRights {
  public:
-  WithoutRootsRights() {
-    EXPECT_EQ(::seteuid(root_ ? kNobody : ::geteuid()), 0);
-  }
+  WithoutRootsRights() { EXPECT_EQ(::seteuid(root_ ? kNobody : ::geteuid()), 0); }
   ~WithoutRootsRights() {
     if (root_) {
       EXPECT_EQ(::seteuid(0), 0);
@@ -133,8 +128,7 @@ TEST(WriteFile, KeepsTheOldContentInAFolderThatIsReadOnly) {
   {
     const WithoutRootsRights others;
     EXPECT_THAT(
-        error_of([&] { write_file_atomically(path, "new"); }),
-        HasSubstr("Permission denied"));
+        error_of([&] { write_file_atomically(path, "new"); }), HasSubstr("Permission denied"));
   }
   fs::permissions(folder.path(), fs::perms::owner_all);
   EXPECT_EQ(read_file(path), "old");
@@ -260,15 +254,9 @@ TEST(CreateFolder, MakesParentsAndTakesWhatIsThere) {
   EXPECT_NO_THROW(create_folder(folder.path() / "a/b/c"));
   EXPECT_TRUE(fs::is_directory(folder.path() / "a/b/c"));
   const auto file = folder.write("file", "");
-  EXPECT_THAT(
-      error_of([&] { create_folder(file); }),
-      HasSubstr("cannot create folder '" + file));
-  EXPECT_THAT(
-      error_of([&] { create_folder(file + "/x"); }),
-      HasSubstr("Not a directory"));
-  EXPECT_THAT(
-      error_of([&] { create_folder(""); }),
-      HasSubstr("cannot create folder ''"));
+  EXPECT_THAT(error_of([&] { create_folder(file); }), HasSubstr("cannot create folder '" + file));
+  EXPECT_THAT(error_of([&] { create_folder(file + "/x"); }), HasSubstr("Not a directory"));
+  EXPECT_THAT(error_of([&] { create_folder(""); }), HasSubstr("cannot create folder ''"));
 }
 
 TEST(MappedFile, ShowsTheFile) {
@@ -302,10 +290,7 @@ TEST(MappedFile, AFileThatIsCutShortEndsAProgramWithItsName) {
     fs::resize_file(name, 10);
     std::exit(mapped_text(file).back() == 'x' ? 7 : 8);
   };
-  EXPECT_EXIT(
-      read_what_is_gone(),
-      ::testing::ExitedWithCode(1),
-      "error: '.*cut' was cut short");
+  EXPECT_EXIT(read_what_is_gone(), ::testing::ExitedWithCode(1), "error: '.*cut' was cut short");
   // Faults outside files of ours go their way.
   EXPECT_DEATH(
       {
@@ -368,18 +353,11 @@ TEST(MappedFile, RefusesWhatIsNoFile) {
   TemporaryFolder folder;
   const auto pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  for (const auto& [path, kind] :
-       {std::pair{pipe, "a pipe"}, {fs::path("/dev/zero"), "a device"}})
+  for (const auto& [path, kind] : {std::pair{pipe, "a pipe"}, {fs::path("/dev/zero"), "a device"}})
     EXPECT_EQ(
         error_of([&] { MappedFile file(path); }),
-        concat(
-            "cannot read '",
-            path.string(),
-            "': an ordinary file was wanted, but it is ",
-            kind));
-  EXPECT_THAT(
-      error_of([&] { MappedFile file(folder.path()); }),
-      HasSubstr("it is a folder"));
+        concat("cannot read '", path.string(), "': an ordinary file was wanted, but it is ", kind));
+  EXPECT_THAT(error_of([&] { MappedFile file(folder.path()); }), HasSubstr("it is a folder"));
   EXPECT_THAT(
       error_of([&] { MappedFile file("/nowhere"); }),
       HasSubstr("cannot read '/nowhere': No such file"));

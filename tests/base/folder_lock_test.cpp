@@ -21,8 +21,7 @@ using ::testing::HasSubstr;
 class FolderLockFile : public ::testing::Test {
  protected:
   std::string refusal() {
-    return testing::error_of(
-        [&] { const FolderLock second(folder_.path(), file_); });
+    return testing::error_of([&] { const FolderLock second(folder_.path(), file_); });
   }
 
   testing::TemporaryFolder folder_;
@@ -66,9 +65,7 @@ TEST_F(FolderLockFile, TheSystemLetsGoOfAKilledProcess) {
 
 TEST_F(FolderLockFile, SaysWhyItCannot) {
   file_ = "/nowhere/lock";
-  EXPECT_EQ(
-      refusal(),
-      "cannot write '/nowhere/lock': No such file or directory");
+  EXPECT_EQ(refusal(), "cannot write '/nowhere/lock': No such file or directory");
 }
 
 }  // namespace

@@ -49,8 +49,7 @@ TEST(JsonMembers, MayComeAfterByteOrderMarks) {
     EXPECT_EQ(joined(concat(mark, "{\"a\":\"\uFEFF1\"}")), "\"a\":\"\uFEFF1\"");
   for (const char* text : {"\uFEFF", " \uFEFF{}", "{\uFEFF}"})
     EXPECT_THAT(
-        error_of([&] { json_members(text, "file:3"); }),
-        HasSubstr("file:3: not valid JSON: "))
+        error_of([&] { json_members(text, "file:3"); }), HasSubstr("file:3: not valid JSON: "))
         << text;
 }
 
@@ -89,17 +88,13 @@ TEST(JsonMembers, OfWhatIsNotJsonAreAnError) {
         "{\"a\":\"x\ty\"}",
         R"({"a":1} {"b":2})"})
     EXPECT_THAT(
-        error_of([&] { json_members(text, "file:3"); }),
-        HasSubstr("file:3: not valid JSON: "))
+        error_of([&] { json_members(text, "file:3"); }), HasSubstr("file:3: not valid JSON: "))
         << text;
 }
 
 TEST(JsonMembers, NestedTooDeepAreAnError) {
-  const std::string deep =
-      "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
-  EXPECT_EQ(
-      error_of([&] { json_members(deep, "file:3"); }),
-      "file:3: nested too deep");
+  const std::string deep = "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
+  EXPECT_EQ(error_of([&] { json_members(deep, "file:3"); }), "file:3: nested too deep");
 }
 
 TEST(JsonMembers, QuoteNoMoreOfALongLineThanAMessageHolds) {

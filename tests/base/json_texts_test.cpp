@@ -16,9 +16,7 @@ TEST(JsonTexts, DotsLeadIntoObjectsAndLists) {
   const std::string line =
       R"({"a": {"b": "one", "c": ["two", "three"]}, "d.e": "four", "d": {"e":
       "five"}, "": "six"})";
-  const auto texts = [&](const std::string& key) {
-    return json_line_texts(line, key, "file:1");
-  };
+  const auto texts = [&](const std::string& key) { return json_line_texts(line, key, "file:1"); };
   EXPECT_THAT(texts("a.b"), ElementsAre("one"));
   EXPECT_THAT(texts("a.c"), ElementsAre("two", "three"));
   EXPECT_THAT(texts("a.c.1"), ElementsAre("three"));
@@ -27,8 +25,7 @@ TEST(JsonTexts, DotsLeadIntoObjectsAndLists) {
 }
 
 TEST(JsonTexts, SayWhatIsNotThere) {
-  const std::string line =
-      R"({"a": {"b": [1]}, "c": [], "d": 5, "e": "text", "f": [["x"]]})";
+  const std::string line = R"({"a": {"b": [1]}, "c": [], "d": 5, "e": "text", "f": [["x"]]})";
   const auto error = [&](const std::string& key) {
     return error_of([&] { json_line_texts(line, key, "file:7"); });
   };
@@ -62,12 +59,8 @@ TEST(JsonTexts, ALineMustBeAnObject) {
     EXPECT_THAT(error(line), HasSubstr("file:7: not valid JSON: ")) << line;
   for (const std::string line : {"[]", "3", R"("a")", "null"})
     EXPECT_THAT(error(line), HasSubstr("must be a JSON object, but got "));
-  EXPECT_THAT(
-      error(R"({"a": "x", "a": "y"})"),
-      HasSubstr("file:7: 'a' comes twice"));
-  EXPECT_THAT(
-      error("{\"a\": " + std::string(100'000, '[')),
-      HasSubstr("file:7: nested too deep"));
+  EXPECT_THAT(error(R"({"a": "x", "a": "y"})"), HasSubstr("file:7: 'a' comes twice"));
+  EXPECT_THAT(error("{\"a\": " + std::string(100'000, '[')), HasSubstr("file:7: nested too deep"));
 }
 
 }  // namespace

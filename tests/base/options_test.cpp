@@ -57,11 +57,8 @@ struct Files {
 
 template <>
 struct EnumNames<Colour> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, Colour>>(
-          {{"red", Colour::kRed},
-           {"green", Colour::kGreen},
-           {"blue", Colour::kBlue}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, Colour>>(
+      {{"red", Colour::kRed}, {"green", Colour::kGreen}, {"blue", Colour::kBlue}});
 };
 
 namespace {
@@ -122,12 +119,9 @@ TEST(Options, SurviveWritingAndReading) {
 }
 
 TEST(Options, TakeASingleValueForAListOfOne) {
+  EXPECT_THAT(read(R"({"encoder": {"kernels": 31}})").encoder.kernels, ElementsAre(31));
   EXPECT_THAT(
-      read(R"({"encoder": {"kernels": 31}})").encoder.kernels,
-      ElementsAre(31));
-  EXPECT_THAT(
-      read(R"({"encoder": {"colours": "red"}})").encoder.colours,
-      ElementsAre(Colour::kRed));
+      read(R"({"encoder": {"colours": "red"}})").encoder.colours, ElementsAre(Colour::kRed));
 }
 
 TEST(Options, NameTheNearestValidKey) {
@@ -136,39 +130,24 @@ TEST(Options, NameTheNearestValidKey) {
       "unknown key 'model.droput'; did you mean 'model.dropout'?");
   EXPECT_EQ(
       usage_error(R"({"encoder": {"kernel": 3}})"),
-      "unknown key 'model.encoder.kernel'; did you mean "
-      "'model.encoder.kernels'?");
+      "unknown key 'model.encoder.kernel'; did you mean 'model.encoder.kernels'?");
   EXPECT_EQ(
       usage_error(R"({"encoder": {"zzzzzzzz": 3}})"),
       "unknown key 'model.encoder.zzzzzzzz'; valid keys: kernels colours");
   EXPECT_EQ(
       usage_error(R"({"layers": [{}, {"kernles": 3}]})"),
-      "unknown key 'model.layers[1].kernles'; did you mean "
-      "'model.layers[1].kernels'?");
+      "unknown key 'model.layers[1].kernles'; did you mean 'model.layers[1].kernels'?");
 }
 
 TEST(Options, RefuseWrongTypes) {
+  EXPECT_EQ(usage_error(R"({"glu": 1})"), "model.glu must be true or false, but got 1");
+  EXPECT_EQ(usage_error(R"({"heads": 4.0})"), "model.heads must be a whole number, but got 4.0");
+  EXPECT_EQ(usage_error(R"({"heads": true})"), "model.heads must be a whole number, but got true");
   EXPECT_EQ(
-      usage_error(R"({"glu": 1})"),
-      "model.glu must be true or false, but got 1");
-  EXPECT_EQ(
-      usage_error(R"({"heads": 4.0})"),
-      "model.heads must be a whole number, but got 4.0");
-  EXPECT_EQ(
-      usage_error(R"({"heads": true})"),
-      "model.heads must be a whole number, but got true");
-  EXPECT_EQ(
-      usage_error(R"({"dropout": "0.1"})"),
-      "model.dropout must be a number, but got \"0.1\"");
-  EXPECT_EQ(
-      usage_error(R"({"name": 3})"),
-      "model.name must be a string, but got 3");
-  EXPECT_EQ(
-      usage_error(R"({"name": null})"),
-      "model.name must be a string, but got null");
-  EXPECT_EQ(
-      usage_error(R"({"encoder": 3})"),
-      "model.encoder must be a table, but got 3");
+      usage_error(R"({"dropout": "0.1"})"), "model.dropout must be a number, but got \"0.1\"");
+  EXPECT_EQ(usage_error(R"({"name": 3})"), "model.name must be a string, but got 3");
+  EXPECT_EQ(usage_error(R"({"name": null})"), "model.name must be a string, but got null");
+  EXPECT_EQ(usage_error(R"({"encoder": 3})"), "model.encoder must be a table, but got 3");
   EXPECT_EQ(
       usage_error(R"({"encoder": {"kernels": [3, "7"]}})"),
       "model.encoder.kernels[1] must be a whole number, but got \"7\"");
@@ -178,11 +157,8 @@ TEST(Options, RefuseWrongTypes) {
 TEST(Options, RefuseNumbersOutOfRange) {
   EXPECT_EQ(
       usage_error(R"({"heads": 9223372036854775808})"),
-      "model.heads must be a whole number below 2^63, but got "
-      "9223372036854775808");
-  EXPECT_EQ(
-      read(R"({"heads": 9223372036854775807})").heads,
-      std::numeric_limits<int64_t>::max());
+      "model.heads must be a whole number below 2^63, but got 9223372036854775808");
+  EXPECT_EQ(read(R"({"heads": 9223372036854775807})").heads, std::numeric_limits<int64_t>::max());
   Outer options;
   Json table;
   table["dropout"] = std::numeric_limits<double>::quiet_NaN();
@@ -197,8 +173,7 @@ TEST(Options, ListTheNamesOfAnEnum) {
       "model.colour must be 'red', 'green' or 'blue', but got 'gren'");
   EXPECT_EQ(enum_name(Colour::kBlue), "blue");
   EXPECT_THAT(
-      error_of([] { enum_name(static_cast<Colour>(9)); }),
-      HasSubstr("enum value 9 has no name"));
+      error_of([] { enum_name(static_cast<Colour>(9)); }), HasSubstr("enum value 9 has no name"));
 }
 
 TEST(Options, DescribeThemselves) {
@@ -208,23 +183,12 @@ TEST(Options, DescribeThemselves) {
     const OptionRow& row = rows.at(i);
     return std::vector{row.key, row.type, row.standard, row.help};
   };
+  EXPECT_THAT(cells(1), ElementsAre("model.heads", "whole number", "4", "Number of heads"));
   EXPECT_THAT(
-      cells(1),
-      ElementsAre("model.heads", "whole number", "4", "Number of heads"));
-  EXPECT_THAT(
-      cells(4),
-      ElementsAre(
-          "model.colour",
-          "'red', 'green' or 'blue'",
-          "\"green\"",
-          "A colour"));
+      cells(4), ElementsAre("model.colour", "'red', 'green' or 'blue'", "\"green\"", "A colour"));
   EXPECT_THAT(
       cells(5),
-      ElementsAre(
-          "model.encoder.kernels",
-          "list of whole number",
-          "[3,7]",
-          "Kernel sizes"));
+      ElementsAre("model.encoder.kernels", "list of whole number", "[3,7]", "Kernel sizes"));
 }
 
 TEST(Options, SurviveHostileValuesInMessages) {
@@ -235,9 +199,7 @@ TEST(Options, SurviveHostileValuesInMessages) {
       error_of<UsageError>([&] { read_options(table, "", options); }),
       HasSubstr("heads must be a whole number, but got"));
   table["heads"] = std::string(1'000'000, 'x');
-  EXPECT_LT(
-      error_of<UsageError>([&] { read_options(table, "", options); }).size(),
-      400u);
+  EXPECT_LT(error_of<UsageError>([&] { read_options(table, "", options); }).size(), 400u);
   Json deep = 1;
   for (int i = 0; i < 100'000; ++i) {
     Json list = Json::array();
@@ -253,9 +215,7 @@ TEST(Options, SurviveHostileValuesInMessages) {
 TEST(ParseJson, NamesThePlaceOfWhatIsMalformedOrTooDeep) {
   EXPECT_EQ(parse_json(R"({"a": [1]})", "f.json")["a"][0], 1);
   for (const char* text : {"", "{", "{\"a\":}", "nan", "\"\xFF\"", "{} x"})
-    EXPECT_THAT(
-        error_of([&] { parse_json(text, "f.json"); }),
-        HasSubstr("f.json: not valid JSON"))
+    EXPECT_THAT(error_of([&] { parse_json(text, "f.json"); }), HasSubstr("f.json: not valid JSON"))
         << text;
   EXPECT_EQ(
       error_of([&] { parse_json(R"({"a": {"b": 1, "b": 2}})", "f.json"); }),
@@ -264,9 +224,7 @@ TEST(ParseJson, NamesThePlaceOfWhatIsMalformedOrTooDeep) {
     std::string deep;
     for (int i = 0; i < 200'000; ++i)
       deep += open;
-    EXPECT_EQ(
-        error_of([&] { parse_json(deep, "f.json"); }),
-        "f.json: nested too deep");
+    EXPECT_EQ(error_of([&] { parse_json(deep, "f.json"); }), "f.json: nested too deep");
   }
 }
 
@@ -292,9 +250,7 @@ TEST(OptionsLists, OfTruthValuesAreReadAndWritten) {
     read_options(Json{{"flags", Json::array({true, 1})}}, "model", options);
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "model.flags[1] must be true or false, but got 1");
+    EXPECT_STREQ(error.what(), "model.flags[1] must be true or false, but got 1");
   }
 }
 
@@ -310,10 +266,7 @@ TEST(OptionsLists, AreTheirDefaultWhereTheyAreUnset) {
     options.encoder.colours = {Colour::kRed};
     options.layers.resize(2);
     const Json encoder{{"kernels", unset}, {"colours", unset}};
-    read_options(
-        Json{{"encoder", encoder}, {"layers", unset}},
-        "model",
-        options);
+    read_options(Json{{"encoder", encoder}, {"layers", unset}}, "model", options);
     EXPECT_EQ(write_options(options), write_options(Outer()));
   }
   EXPECT_THAT(
@@ -322,9 +275,7 @@ TEST(OptionsLists, AreTheirDefaultWhereTheyAreUnset) {
   EXPECT_THAT(
       usage_error(R"({"encoder": {"kernels": " "}})"),
       HasSubstr("model.encoder.kernels must be a whole number"));
-  EXPECT_THAT(
-      usage_error(R"({"heads": ""})"),
-      HasSubstr("model.heads must be a whole number"));
+  EXPECT_THAT(usage_error(R"({"heads": ""})"), HasSubstr("model.heads must be a whole number"));
 }
 
 TEST(OptionsLists, OfNamesAreUnsetByAnEmptyString) {

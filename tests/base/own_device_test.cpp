@@ -26,18 +26,14 @@ TEST(OwnDevice, IsTheOnlyOneWhereProcessesWereGivenOneEach) {
 
 TEST(OwnDevice, IsNoneWhereProcessesAreMoreThanDevices) {
   const auto said = [](int64_t visible, int64_t rank, bool chosen) {
-    return testing::error_of<Error>(
-        [&] { own_cuda_device(visible, rank, chosen); });
+    return testing::error_of<Error>([&] { own_cuda_device(visible, rank, chosen); });
   };
   EXPECT_THAT(
       said(1, 3, /*chosen=*/false),
       AllOf(
-          HasSubstr("process 3 of this machine needs CUDA device 3, but there "
-                    "is only cuda:0"),
+          HasSubstr("process 3 of this machine needs CUDA device 3, but there is only cuda:0"),
           HasSubstr("no more processes on a machine")));
-  EXPECT_THAT(
-      said(2, 2, /*chosen=*/true),
-      HasSubstr("but there are cuda:0 to cuda:1"));
+  EXPECT_THAT(said(2, 2, /*chosen=*/true), HasSubstr("but there are cuda:0 to cuda:1"));
 }
 
 TEST(SharedDevice, IsToldWithItsRanks) {

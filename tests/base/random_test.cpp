@@ -14,9 +14,7 @@ using ::testing::ElementsAre;
 
 TEST(Philox, GivesThePublishedWords) {
   // Random123's known answers for philox4x32-10 with counter 0 and key 0.
-  EXPECT_THAT(
-      philox(0, 0),
-      ElementsAre(0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u));
+  EXPECT_THAT(philox(0, 0), ElementsAre(0x6627e8d5u, 0xe169c58du, 0xbc57ac4cu, 0x9b00dbd8u));
 }
 
 TEST(Philox, PutsSeedAndCounterIntoTheRightWords) {

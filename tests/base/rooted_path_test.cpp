@@ -91,8 +91,7 @@ TEST_F(RootedPathTest, LinksOutwardsMustBeAllowed) {
             (root_ / name).string(),
             "': a file inside '",
             root_.string(),
-            "' was wanted, but links lead out of it; follow_links "
-            "(--follow-links) allows that"));
+            "' was wanted, but links lead out of it; follow_links (--follow-links) allows that"));
     EXPECT_EQ(read_file(RootedPath(root_, Links::kAnywhere) / name), "secret");
   }
   // The way is the user's own.
@@ -116,9 +115,7 @@ TEST_F(RootedPathTest, WhatIsNoOrdinaryFileIsNamed) {
           {"linked", "an ordinary file was wanted, but it is a pipe"},
           {"sub", "a file was wanted, but it is a folder"},
           {".", "a file was wanted, but it is a folder"},
-          {"dangling",
-           "a file was wanted, but it is a link that leads "
-           "nowhere"},
+          {"dangling", "a file was wanted, but it is a link that leads nowhere"},
           {"circle", "a file was wanted, but its links lead in a circle"},
           {"nowhere", "No such file or directory"},
           {"inside/x", "Not a directory"}})
@@ -126,9 +123,7 @@ TEST_F(RootedPathTest, WhatIsNoOrdinaryFileIsNamed) {
           error(RootedPath(root_, links) / name),
           concat("cannot read '", (root_ / name).string(), "': ", wanted));
   fs::create_symlink("/dev/zero", root_ / "device");
-  EXPECT_THAT(
-      error(RootedPath(root_, Links::kAnywhere) / "device"),
-      HasSubstr("it is a device"));
+  EXPECT_THAT(error(RootedPath(root_, Links::kAnywhere) / "device"), HasSubstr("it is a device"));
 }
 
 TEST_F(RootedPathTest, APathWithoutAFolderIsThatOfTheWorkingOne) {

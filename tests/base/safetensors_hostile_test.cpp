@@ -47,23 +47,14 @@ std::string header_error(const std::string& header, size_t bytes = 4) {
 
 /// The error of a file with one tensor of 4 bytes whose fields are given.
 std::string tensor_error(
-    const std::string& type,
-    const std::string& shape,
-    const std::string& offsets) {
+    const std::string& type, const std::string& shape, const std::string& offsets) {
   return header_error(concat(
-      R"({"t":{"dtype":)",
-      type,
-      R"(,"shape":)",
-      shape,
-      R"(,"data_offsets":)",
-      offsets,
-      "}}"));
+      R"({"t":{"dtype":)", type, R"(,"shape":)", shape, R"(,"data_offsets":)", offsets, "}}"));
 }
 
-const char* const kGood =
-    R"({"__metadata__":{"k":"v"},)"
-    R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
-    R"("b":{"dtype":"U8","shape":[1,3],"data_offsets":[8,11]}})";
+const char* const kGood = R"({"__metadata__":{"k":"v"},)"
+                          R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                          R"("b":{"dtype":"U8","shape":[1,3],"data_offsets":[8,11]}})";
 
 TEST(SafetensorsHostile, AcceptsTheFileThatTheOthersAreMadeFrom) {
   TemporaryFolder folder;
@@ -91,11 +82,7 @@ TEST(SafetensorsHostile, ReadsWhatTheReferenceReads) {
     EXPECT_EQ(read_error(header, 0), "") << header;
   EXPECT_EQ(read_error(with("[]", "[0,4]"), 4), "");
   // Further fields of a tensor are not read, however it is nested.
-  EXPECT_EQ(
-      read_error(
-          "{" + t + R"([1],"data_offsets":[0,4],"more":{"a":[[{}]]}}})",
-          4),
-      "");
+  EXPECT_EQ(read_error("{" + t + R"([1],"data_offsets":[0,4],"more":{"a":[[{}]]}}})", 4), "");
 }
 
 TEST(SafetensorsHostile, RefusesEveryTruncation) {
@@ -115,27 +102,19 @@ TEST(SafetensorsHostile, RefusesHeadersThatAreNone) {
   EXPECT_THAT(header_error(""), HasSubstr("does not start with '{'"));
   EXPECT_THAT(header_error("[]"), HasSubstr("does not start with '{'"));
   EXPECT_THAT(header_error("  "), HasSubstr("does not start with '{'"));
+  EXPECT_THAT(header_error("\xEF\xBB\xBF{}"), HasSubstr("does not start with '{'"));
   EXPECT_THAT(
-      header_error("\xEF\xBB\xBF{}"),
-      HasSubstr("does not start with '{'"));
-  EXPECT_THAT(
-      header_error(std::string("{}\0\0", 4)),
-      HasSubstr("header: not valid JSON: byte 3 is NUL"));
+      header_error(std::string("{}\0\0", 4)), HasSubstr("header: not valid JSON: byte 3 is NUL"));
   EXPECT_THAT(header_error("{"), HasSubstr("header: not valid JSON"));
   EXPECT_THAT(header_error("{}{}"), HasSubstr("header: not valid JSON"));
-  EXPECT_THAT(
-      header_error("{\"\xFF\":{}}"),
-      HasSubstr("header: not valid JSON"));
+  EXPECT_THAT(header_error("{\"\xFF\":{}}"), HasSubstr("header: not valid JSON"));
   for (const char* tensor : {"3", "null", "[]"})
     EXPECT_THAT(
         header_error(concat(R"({"t":)", tensor, "}")),
         EndsWith(concat(
-            "tensor 't': an object with dtype, shape and data_offsets was "
-            "wanted, but got ",
+            "tensor 't': an object with dtype, shape and data_offsets was wanted, but got ",
             tensor)));
-  EXPECT_THAT(
-      header_error(R"({"t":{}})"),
-      EndsWith("tensor 't': the key 'dtype' is missing"));
+  EXPECT_THAT(header_error(R"({"t":{}})"), EndsWith("tensor 't': the key 'dtype' is missing"));
   EXPECT_THAT(
       header_error(R"({"t":{"dtype":"U8","shape":[]}})"),
       EndsWith("tensor 't': the key 'data_offsets' is missing"));
@@ -161,27 +140,18 @@ TEST(SafetensorsHostile, RefusesAHeaderLongerThanTheFile) {
 }
 
 TEST(SafetensorsHostile, RefusesDuplicateNames) {
-  const std::string t =
-      R"("t":{"dtype":"U8","shape":[2],"data_offsets":[0,2]})";
+  const std::string t = R"("t":{"dtype":"U8","shape":[2],"data_offsets":[0,2]})";
+  EXPECT_THAT(header_error("{" + t + "," + t + "}", 2), HasSubstr("header: 't' comes twice"));
   EXPECT_THAT(
-      header_error("{" + t + "," + t + "}", 2),
-      HasSubstr("header: 't' comes twice"));
-  EXPECT_THAT(
-      header_error(
-          R"({"t":{"dtype":"U8","dtype":"I8","shape":[],"data_offsets":[0,1]}})",
-          1),
+      header_error(R"({"t":{"dtype":"U8","dtype":"I8","shape":[],"data_offsets":[0,1]}})", 1),
       HasSubstr("header: 'dtype' comes twice"));
 }
 
 TEST(SafetensorsHostile, RefusesTensorsThatDoNotFitTheirData) {
   const std::string u8 = R"("U8")";
-  EXPECT_THAT(
-      tensor_error(u8, "[4]", "[0,5]"),
-      HasSubstr("wants bytes 0 to 5"));
+  EXPECT_THAT(tensor_error(u8, "[4]", "[0,5]"), HasSubstr("wants bytes 0 to 5"));
   EXPECT_THAT(tensor_error(u8, "[5]", "[0,5]"), HasSubstr("holds 4"));
-  EXPECT_THAT(
-      tensor_error(u8, "[4]", "[4,0]"),
-      HasSubstr("wants bytes 4 to 0"));
+  EXPECT_THAT(tensor_error(u8, "[4]", "[4,0]"), HasSubstr("wants bytes 4 to 0"));
   EXPECT_THAT(tensor_error(u8, "[3]", "[0,4]"), HasSubstr("for 3 bytes"));
   EXPECT_THAT(tensor_error(R"("F32")", "[4]", "[0,4]"), HasSubstr("16 bytes"));
   EXPECT_THAT(
@@ -193,37 +163,26 @@ TEST(SafetensorsHostile, RefusesFieldsOfTheWrongKind) {
   const std::string u8 = R"("U8")";
   EXPECT_THAT(
       tensor_error(R"("X9")", "[4]", "[0,4]"),
-      EndsWith(
-          "tensor 't': an element type (dtype) of F64, F32, F16, BF16, I64, "
-          "I32, I8, U8 was wanted, but got \"X9\""));
+      EndsWith("tensor 't': an element type (dtype) of F64, F32, F16, BF16, I64, I32, I8, U8 was "
+               "wanted, but got \"X9\""));
   EXPECT_THAT(tensor_error("3", "[4]", "[0,4]"), EndsWith("but got 3"));
   for (const char* shape : {"4", "\"4\"", "{\"n\":4}", "null"})
-    EXPECT_THAT(
-        tensor_error(u8, shape, "[0,4]"),
-        HasSubstr("shape must be a list"))
-        << shape;
+    EXPECT_THAT(tensor_error(u8, shape, "[0,4]"), HasSubstr("shape must be a list")) << shape;
   for (const char* size : {"[-4]", "[4.0]", "[\"4\"]", "[true]", "[[4]]"})
-    EXPECT_THAT(
-        tensor_error(u8, size, "[0,4]"),
-        HasSubstr("shape must hold whole numbers"))
+    EXPECT_THAT(tensor_error(u8, size, "[0,4]"), HasSubstr("shape must hold whole numbers"))
         << size;
   EXPECT_THAT(tensor_error(u8, "[4]", "[0]"), HasSubstr("but got 1"));
   EXPECT_THAT(tensor_error(u8, "[4]", "[0,4,9]"), HasSubstr("but got 3"));
   for (const char* offsets : {"[0,4.5]", "[0,1e300]", "[-1,3]", "[false,4]"})
-    EXPECT_THAT(
-        tensor_error(u8, "[4]", offsets),
-        HasSubstr("data_offsets must hold whole numbers"))
+    EXPECT_THAT(tensor_error(u8, "[4]", offsets), HasSubstr("data_offsets must hold whole numbers"))
         << offsets;
 }
 
 TEST(SafetensorsHostile, RefusesShapesWhoseProductOverflows) {
   const std::string huge = "4611686018427387904";  // 2^62
   EXPECT_THAT(
-      tensor_error(R"("F32")", "[" + huge + "," + huge + "]", "[0,4]"),
-      HasSubstr("is too large"));
-  EXPECT_THAT(
-      tensor_error(R"("F32")", "[" + huge + ",4]", "[0,0]"),
-      HasSubstr("is too large"));
+      tensor_error(R"("F32")", "[" + huge + "," + huge + "]", "[0,4]"), HasSubstr("is too large"));
+  EXPECT_THAT(tensor_error(R"("F32")", "[" + huge + ",4]", "[0,0]"), HasSubstr("is too large"));
   EXPECT_THAT(
       tensor_error(R"("U8")", "[0,9223372036854775808]", "[0,0]"),
       HasSubstr("whole numbers from 0 to 2^63 - 1"));
@@ -242,17 +201,13 @@ TEST(SafetensorsHostile, RefusesOverlapsAndHoles) {
       header_error(two("[0,2]", "[1,3]"), 3),
       AllOf(HasSubstr("'b' begins at byte 1"), HasSubstr("2 was wanted")));
   EXPECT_THAT(
-      header_error(two("[0,2]", "[0,2]"), 2),
-      HasSubstr("begins at byte 0, but 2 was wanted"));
+      header_error(two("[0,2]", "[0,2]"), 2), HasSubstr("begins at byte 0, but 2 was wanted"));
   EXPECT_THAT(
-      header_error(two("[0,2]", "[3,5]"), 5),
-      HasSubstr("'b' begins at byte 3, but 2 was wanted"));
+      header_error(two("[0,2]", "[3,5]"), 5), HasSubstr("'b' begins at byte 3, but 2 was wanted"));
   EXPECT_THAT(
-      header_error(two("[1,3]", "[3,5]"), 5),
-      HasSubstr("'a' begins at byte 1, but 0 was wanted"));
+      header_error(two("[1,3]", "[3,5]"), 5), HasSubstr("'a' begins at byte 1, but 0 was wanted"));
   EXPECT_THAT(
-      header_error(two("[0,2]", "[2,4]"), 5),
-      HasSubstr("end at byte 4, but the file holds 5"));
+      header_error(two("[0,2]", "[2,4]"), 5), HasSubstr("end at byte 4, but the file holds 5"));
 }
 
 TEST(SafetensorsHostile, RefusesDeepHeadersInsteadOfOverflowingTheStack) {
@@ -267,11 +222,8 @@ TEST(SafetensorsHostile, RefusesDeepHeadersInsteadOfOverflowingTheStack) {
 TEST(SafetensorsHostile, IsQuickOnManyNames) {
   std::string header = "{";
   for (int i = 0; i < 50'000; ++i)
-    header += concat(
-        i == 0 ? "" : ",",
-        "\"t",
-        i,
-        R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})");
+    header +=
+        concat(i == 0 ? "" : ",", "\"t", i, R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})");
   TemporaryFolder folder;
   const auto path = folder.write("m", file_of(header + "}", 0));
   // Quadratic time, which this was once, takes minutes.
@@ -288,16 +240,15 @@ TEST(SafetensorsHostile, NothingButErrorsComesFromMutations) {
     std::string file = whole;
     for (int i = 0; i < 1 + round % 4; ++i) {
       const size_t at = random() % file.size();
-      file[at] = round % 2 == 0 ? static_cast<char>(random())
-                                : alphabet[random() % alphabet.size()];
+      file[at] =
+          round % 2 == 0 ? static_cast<char>(random()) : alphabet[random() % alphabet.size()];
     }
     const auto path = folder.write("m", file);
     try {
       const SafetensorsReader reader(path);
       for (const auto& [name, tensor] : reader.tensors()) {
         EXPECT_EQ(
-            static_cast<size_t>(tensor.count()) * element_size(tensor.type),
-            tensor.data.size());
+            static_cast<size_t>(tensor.count()) * element_size(tensor.type), tensor.data.size());
         EXPECT_LE(tensor.data.size(), 11u);
       }
     } catch (const Error& error) {

@@ -20,10 +20,7 @@ using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
 template <class T>
-TensorView view(
-    ElementType type,
-    std::vector<int64_t> shape,
-    const std::vector<T>& values) {
+TensorView view(ElementType type, std::vector<int64_t> shape, const std::vector<T>& values) {
   return {type, std::move(shape), std::as_bytes(std::span(values))};
 }
 
@@ -68,8 +65,7 @@ TEST(Safetensors, HaveTheFormatsLayout) {
   const std::vector<float> floats = {1.0f};
   write_safetensors(
       path,
-      {{"a", view(ElementType::kU8, {1}, bytes)},
-       {"b", view(ElementType::kF32, {1}, floats)}},
+      {{"a", view(ElementType::kU8, {1}, bytes)}, {"b", view(ElementType::kF32, {1}, floats)}},
       {});
   const std::string file = read_file(path);
   uint64_t header = 0;
@@ -96,18 +92,13 @@ TEST(Safetensors, AlignEveryTensorToItsElements) {
         ElementType::kI32,
         ElementType::kI64,
         ElementType::kF32})
-    tensors[concat("t", i++)] = TensorView{
-        type,
-        {3},
-        std::as_bytes(std::span(bytes).first(3 * element_size(type)))};
+    tensors[concat("t", i++)] =
+        TensorView{type, {3}, std::as_bytes(std::span(bytes).first(3 * element_size(type)))};
   write_safetensors(folder.path() / "m", tensors, {});
   const SafetensorsReader reader(folder.path() / "m");
   EXPECT_EQ(reader.tensors().size(), 7U);
   for (const auto& [name, tensor] : reader.tensors())
-    EXPECT_EQ(
-        reinterpret_cast<uintptr_t>(tensor.data.data()) %
-            element_size(tensor.type),
-        0u)
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.data.data()) % element_size(tensor.type), 0u)
         << name;
 }
 
@@ -121,16 +112,12 @@ TEST(Safetensors, NameTheNearestTensor) {
   TemporaryFolder folder;
   const std::vector<uint8_t> bytes = {7};
   write_safetensors(
-      folder.path() / "m",
-      {{"encoder.weight", view(ElementType::kU8, {1}, bytes)}},
-      {});
+      folder.path() / "m", {{"encoder.weight", view(ElementType::kU8, {1}, bytes)}}, {});
   const SafetensorsReader reader(folder.path() / "m");
   EXPECT_THAT(
       error_of([&] { reader.at("encoder.wieght"); }),
       HasSubstr("no tensor 'encoder.wieght'; the nearest is 'encoder.weight'"));
-  EXPECT_THAT(
-      error_of([&] { reader.at("x"); }),
-      ::testing::EndsWith("no tensor 'x'"));
+  EXPECT_THAT(error_of([&] { reader.at("x"); }), ::testing::EndsWith("no tensor 'x'"));
 }
 
 TEST(Safetensors, RefuseToWriteWhatCouldNotBeRead) {
@@ -141,19 +128,12 @@ TEST(Safetensors, RefuseToWriteWhatCouldNotBeRead) {
                            std::vector<int64_t> shape,
                            std::map<std::string, std::string> metadata = {}) {
     return error_of([&] {
-      write_safetensors(
-          path,
-          {{name, view(ElementType::kF32, shape, floats)}},
-          metadata);
+      write_safetensors(path, {{name, view(ElementType::kF32, shape, floats)}}, metadata);
     });
   };
-  EXPECT_THAT(
-      message("a", {2, 2}),
-      HasSubstr("tensor 'a' must have 16 bytes, but has 24"));
+  EXPECT_THAT(message("a", {2, 2}), HasSubstr("tensor 'a' must have 16 bytes, but has 24"));
   EXPECT_THAT(message("a", {-2, -3}), HasSubstr("must be >= 0, but got -2"));
-  EXPECT_THAT(
-      message("a", {int64_t{1} << 62, 4, 6}),
-      HasSubstr("is too large"));
+  EXPECT_THAT(message("a", {int64_t{1} << 62, 4, 6}), HasSubstr("is too large"));
   EXPECT_THAT(message("__metadata__", {6}), HasSubstr("reserved"));
   EXPECT_THAT(message("a\xFF", {6}), HasSubstr("must be UTF-8"));
   EXPECT_THAT(message("a", {6}, {{"k", "\xFF"}}), HasSubstr("must be UTF-8"));
@@ -168,10 +148,7 @@ TEST(Safetensors, KeepTheOldFileWhenTheDiskIsFull) {
   EXPECT_THAT(
       error_of([&] {
         testing::FileSizeLimit limit(10'000);
-        write_safetensors(
-            path,
-            {{"a", view(ElementType::kU8, {100'000}, large)}},
-            {});
+        write_safetensors(path, {{"a", view(ElementType::kU8, {100'000}, large)}}, {});
       }),
       HasSubstr("cannot write '" + path.string()));
   EXPECT_EQ(values<uint8_t>(SafetensorsReader(path).at("a")), old);

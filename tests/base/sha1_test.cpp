@@ -16,9 +16,7 @@ TEST(Sha1, IsThatOfTheStandard) {
       sha1_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
       "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
   EXPECT_EQ(sha1_hex(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
-  EXPECT_EQ(
-      sha1_hex(std::string(1000000, 'a')),
-      "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+  EXPECT_EQ(sha1_hex(std::string(1000000, 'a')), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
   const std::pair<size_t, const char*> near_a_blocks_end[] = {
       {55, "cef734ba81a024479e09eb5a75b6ddae62e6abf1"},
       {56, "901305367c259952f4e7af8323f480d59f81335b"},

@@ -103,11 +103,7 @@ TEST(Signals, WhatEndsTheProgramDeletesWhatIsUnfinishedInItAlone) {
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     names.insert(entry.path().filename().string());
   EXPECT_EQ(
-      names,
-      (std::set<std::string>{
-          "model",
-          "whole",
-          of_another.temporary().filename().string()}));
+      names, (std::set<std::string>{"model", "whole", of_another.temporary().filename().string()}));
   EXPECT_EQ(read_file(folder.path() / "model"), "old");
 }
 

@@ -21,8 +21,7 @@ class Helpers {
  public:
   Helpers(SpareThreads& spare, int count) : spare_(spare) {
     for (int i = 0; i < count; ++i)
-      threads_.emplace_back(
-          [this, calls = spare.calls()] { spare_.help(calls); });
+      threads_.emplace_back([this, calls = spare.calls()] { spare_.help(calls); });
   }
   ~Helpers() { spare_.call_back(); }
 
@@ -84,8 +83,7 @@ TEST(SpareThreads, LoopsWithinLoopsAreRunAlone) {
     std::vector<int> done(40);
     SpareThreads::loop(40, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        done[static_cast<size_t>(i)] +=
-            std::ranges::count(runs(10, 1), 1) == 10;
+        done[static_cast<size_t>(i)] += std::ranges::count(runs(10, 1), 1) == 10;
     });
     EXPECT_THAT(done, Each(1));
   }

@@ -20,9 +20,7 @@ class ControlGroups : public ::testing::Test {
     std::ofstream(path) << text << "\n";
   }
   int64_t processors() const {
-    return processors_of_groups(
-        folder_.path() / "groups",
-        folder_.path() / "root");
+    return processors_of_groups(folder_.path() / "groups", folder_.path() / "root");
   }
 
  private:

@@ -55,13 +55,10 @@ TEST(Toml, TheFilesOwnKeysWinOverIncludedOnes) {
   folder.write("sub/deep.toml", "deep = 1\n[m]\nx = 0\n");
   folder.write("sub/one.toml", "include = 'deep.toml'\n[m]\nx = 1\ny = 1\n");
   folder.write("two.toml", "[m]\ny = 2\nz = 2\n[m.t]\nk = 2");
-  const Json table = load(
-      folder,
-      "include = ['sub/one.toml', 'two.toml']\n[m]\nz = 3\n[m.t]\nj = 3\n");
+  const Json table =
+      load(folder, "include = ['sub/one.toml', 'two.toml']\n[m]\nz = 3\n[m.t]\nj = 3\n");
   EXPECT_EQ(table["deep"], 1);
-  EXPECT_EQ(
-      table["m"],
-      Json::parse(R"({"x": 1, "y": 2, "t": {"k": 2, "j": 3}, "z": 3})"));
+  EXPECT_EQ(table["m"], Json::parse(R"({"x": 1, "y": 2, "t": {"k": 2, "j": 3}, "z": 3})"));
   EXPECT_FALSE(table.contains("include"));
 }
 
@@ -81,25 +78,19 @@ TEST(Toml, IncludesByNameWhatLiesInAFolderOfItsOwn) {
   folder.write("base", "x = 3\n");
   EXPECT_EQ(load_named(), Json::parse(R"({"x": 3})"));
   folder.write("f.toml", "include = 'base.toml'\n");
-  EXPECT_THAT(
-      error_of(load_named),
-      HasSubstr((folder.path() / "base.toml").string()));
+  EXPECT_THAT(error_of(load_named), HasSubstr((folder.path() / "base.toml").string()));
 }
 
 TEST(Toml, NamesFileLineAndColumn) {
   TemporaryFolder folder;
   const std::string file = folder.path() / "f.toml";
-  EXPECT_THAT(
-      load_error(folder, "a = 1\nb = = 2\n"),
-      HasSubstr(file + ":2:5: "));
+  EXPECT_THAT(load_error(folder, "a = 1\nb = = 2\n"), HasSubstr(file + ":2:5: "));
   EXPECT_THAT(load_error(folder, "a = 1\na = 2\n"), HasSubstr(file + ":2:"));
   EXPECT_THAT(load_error(folder, "a = \"\xFF\"\n"), HasSubstr(file + ":1:"));
   EXPECT_THAT(
       load_error(folder, "\n\nday = 1979-05-27\n"),
       AllOf(HasSubstr(file + ":3:"), HasSubstr("dates and times")));
-  EXPECT_THAT(
-      load_error(folder, "a = 99999999999999999999\n"),
-      HasSubstr(file + ":1:"));
+  EXPECT_THAT(load_error(folder, "a = 99999999999999999999\n"), HasSubstr(file + ":1:"));
 }
 
 TEST(Toml, RefusesLettersThatAreNotAsciiOutsideStrings) {
@@ -113,37 +104,28 @@ TEST(Toml, RefusesLettersThatAreNotAsciiOutsideStrings) {
 TEST(Toml, NamesTheIncludedFileThatIsWrong) {
   TemporaryFolder folder;
   const auto bad = folder.write("bad.toml", "x\n");
-  EXPECT_THAT(
-      load_error(folder, "include = 'bad.toml'"),
-      HasSubstr(bad + ":1:"));
+  EXPECT_THAT(load_error(folder, "include = 'bad.toml'"), HasSubstr(bad + ":1:"));
   EXPECT_THAT(
       error_of([&] { load(folder, "include = 'absent.toml'"); }),
       AllOf(HasSubstr("absent.toml"), HasSubstr("No such file")));
   EXPECT_THAT(
-      load_error(folder, "include = [3]"),
-      HasSubstr("include must be a file name, but got 3"));
+      load_error(folder, "include = [3]"), HasSubstr("include must be a file name, but got 3"));
 }
 
 TEST(Toml, RefusesIncludesInACircleOrWithoutEnd) {
   TemporaryFolder folder;
   EXPECT_THAT(
-      load_error(folder, "include = 'f.toml'"),
-      HasSubstr("f.toml: the file includes itself"));
+      load_error(folder, "include = 'f.toml'"), HasSubstr("f.toml: the file includes itself"));
   folder.write("other.toml", "include = './f.toml'");
-  EXPECT_THAT(
-      load_error(folder, "include = 'other.toml'"),
-      HasSubstr("the file includes itself"));
+  EXPECT_THAT(load_error(folder, "include = 'other.toml'"), HasSubstr("the file includes itself"));
   // Twenty files that each include the next twice would be a million reads.
   for (int i = 0; i < 20; ++i) {
     const std::string next = concat("'n", i + 1, ".toml'");
-    folder.write(
-        concat("n", i, ".toml"),
-        concat("include = [", next, ", ", next, "]"));
+    folder.write(concat("n", i, ".toml"), concat("include = [", next, ", ", next, "]"));
   }
   folder.write("n20.toml", "x = 1");
   EXPECT_THAT(
-      load_error(folder, "include = 'n0.toml'"),
-      HasSubstr("more than 64 files are included"));
+      load_error(folder, "include = 'n0.toml'"), HasSubstr("more than 64 files are included"));
 }
 
 TEST(Toml, RefusesDeepNestingInsteadOfOverflowingTheStack) {
@@ -154,9 +136,7 @@ TEST(Toml, RefusesDeepNestingInsteadOfOverflowingTheStack) {
   const std::string limit = ":2: a key may have at most 32 parts";
   EXPECT_THAT(load_error(folder, "x = 1\n" + dots + " = 1"), HasSubstr(limit));
   EXPECT_THAT(load_error(folder, "x = 1\n[" + dots + "]"), HasSubstr(limit));
-  EXPECT_THAT(
-      load_error(folder, "x = " + std::string(200'000, '[')),
-      HasSubstr("f.toml:1:"));
+  EXPECT_THAT(load_error(folder, "x = " + std::string(200'000, '[')), HasSubstr("f.toml:1:"));
   std::string tables = "x = ";
   for (int i = 0; i < 200'000; ++i)
     tables += "{a.b.c.d.e.f.g.h = ";
@@ -169,16 +149,13 @@ TEST(Toml, TakesDotsThatAreNoKeys) {
   std::string numbers;
   for (int i = 0; i < 100; ++i)
     numbers += "0.5, ";
-  const Json table = load(
-      folder,
-      "# see " + dots + "\nx = [\n" + numbers + "\n]\ny = 1 #" + dots);
+  const Json table = load(folder, "# see " + dots + "\nx = [\n" + numbers + "\n]\ny = 1 #" + dots);
   EXPECT_EQ(table["x"].size(), 100u);
 }
 
 TEST(Toml, NothingButUsageErrorsComesFromGarbage) {
   TemporaryFolder folder;
-  const std::string seed =
-      "a = 1\n[b.c]\nd = [1, 2.5, \"x\"]\ne = {f = true}\n[[g]]\nh = 'y'\n";
+  const std::string seed = "a = 1\n[b.c]\nd = [1, 2.5, \"x\"]\ne = {f = true}\n[[g]]\nh = 'y'\n";
   const std::string alphabet = "ab.=[]{}\"'#\n\\ 01\x80\xFF,:-+eTZ";
   std::mt19937 random(3);
   int refused = 0;
@@ -204,9 +181,8 @@ TEST(Toml, NothingButUsageErrorsComesFromGarbage) {
 
 TEST(Toml, NothingButUsageErrorsComesFromTruncation) {
   TemporaryFolder folder;
-  const std::string whole =
-      "a.\"b\".c = {d = [1, {e = \"\\u00e4\"}], f = '''x'''}\n[g.h]\n[[i]]\n"
-      "j = -1.5e-3 # \u00e4\nk = [\n  true,\n]\n";
+  const std::string whole = "a.\"b\".c = {d = [1, {e = \"\\u00e4\"}], f = '''x'''}\n[g.h]\n[[i]]\n"
+                            "j = -1.5e-3 # \u00e4\nk = [\n  true,\n]\n";
   int refused = 0;
   for (size_t size = 0; size <= whole.size(); ++size) {
     try {
@@ -247,9 +223,7 @@ TEST(Override, TakesEverythingElseAsText) {
   EXPECT_EQ(overridden("n=data/x.de")["n"], "data/x.de");
   EXPECT_EQ(overridden("n=2024-01-01")["n"], "2024-01-01");
   EXPECT_EQ(overridden("n=1 2")["n"], "1 2");
-  EXPECT_EQ(
-      overridden("n=" + std::string(5000, '['))["n"],
-      std::string(5000, '['));
+  EXPECT_EQ(overridden("n=" + std::string(5000, '['))["n"], std::string(5000, '['));
 }
 
 TEST(Override, CannotSmuggleInFurtherKeys) {
@@ -265,9 +239,7 @@ TEST(Override, CannotSmuggleInFurtherKeys) {
 TEST(Override, RefusesWhatIsNoAssignment) {
   for (const std::string text :
        {"", "=", "=1", "heads", "a..b=1", ".a=1", "a.=1", "a b=1", "a\nb=1"})
-    EXPECT_THAT(
-        override_error(text),
-        HasSubstr("an override must be key=value, but got \""))
+    EXPECT_THAT(override_error(text), HasSubstr("an override must be key=value, but got \""))
         << text;
   EXPECT_EQ(
       override_error("model.heads.x=1"),
@@ -291,9 +263,7 @@ TEST(ToToml, IsReadBackAsItWas) {
     "outer": {"inner": {"x.y": {"z": 1}}, "after": 2}})");
   const Json read = load(folder, to_toml(table));
   // toml++ sorts its keys, so the comparison must not care.
-  EXPECT_EQ(
-      nlohmann::json::parse(read.dump()),
-      nlohmann::json::parse(table.dump()));
+  EXPECT_EQ(nlohmann::json::parse(read.dump()), nlohmann::json::parse(table.dump()));
 }
 
 TEST(ToToml, WritesScalarsBeforeSections) {
@@ -310,9 +280,7 @@ TEST(ToToml, WritesNumbersThatJsonLacksAndRefusesNull) {
   const Json read = load(folder, to_toml(table));
   EXPECT_EQ(read["i"].get<double>(), -INFINITY);
   EXPECT_TRUE(std::isnan(read["n"].get<double>()));
-  EXPECT_THAT(
-      error_of([] { to_toml(Json::parse(R"({"a": null})")); }),
-      HasSubstr("null"));
+  EXPECT_THAT(error_of([] { to_toml(Json::parse(R"({"a": null})")); }), HasSubstr("null"));
 }
 
 }  // namespace

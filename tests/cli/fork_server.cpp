@@ -53,8 +53,7 @@ bool receive(int socket, Request& request) {
   for (int i = 0; i < 3; ++i)
     request.streams[i] = streams[i];
   request.arguments.resize(size);
-  const ssize_t read =
-      ::recv(socket, request.arguments.data(), size, MSG_WAITALL);
+  const ssize_t read = ::recv(socket, request.arguments.data(), size, MSG_WAITALL);
   if (read != static_cast<ssize_t>(size))
     give_up("fork server: arguments");
   return true;
@@ -113,10 +112,8 @@ extern "C" __attribute__((visibility("default"))) int __libc_start_main(
     void (*fini)(),
     void (*loader_fini)(),
     void* stack_end) {
-  using Start =
-      int (*)(Main, int, char**, void (*)(), void (*)(), void (*)(), void*);
-  const auto start =
-      reinterpret_cast<Start>(::dlsym(RTLD_NEXT, "__libc_start_main"));
+  using Start = int (*)(Main, int, char**, void (*)(), void (*)(), void (*)(), void*);
+  const auto start = reinterpret_cast<Start>(::dlsym(RTLD_NEXT, "__libc_start_main"));
   program_main = main;
   return start(serve, count, arguments, init, fini, loader_fini, stack_end);
 }

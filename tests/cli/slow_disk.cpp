@@ -38,8 +38,8 @@ void wait() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) ssize_t
-write(int fd, const void* bytes, size_t size) {
+extern "C" __attribute__((visibility("default"))) ssize_t write(
+    int fd, const void* bytes, size_t size) {
   using Write = ssize_t (*)(int, const void*, size_t);
   static const auto real = reinterpret_cast<Write>(::dlsym(RTLD_NEXT, "write"));
   if (is_slow(fd))

@@ -32,8 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kDictionary =
-    "ein 5\nzwei 4\ndrei@@ 3\n\xC3\xBC 2\n";
+constexpr std::string_view kDictionary = "ein 5\nzwei 4\ndrei@@ 3\n\xC3\xBC 2\n";
 constexpr std::string_view kCodes = "#version: 0.2\ne i\nei n</w>\nd r\n";
 
 fs::path file_of(std::string_view bytes) {
@@ -50,8 +49,7 @@ bool is_utf8(std::string_view text) {
 const TextPipeline& words() {
   static const TextPipeline kWords(
       make_word_segmenter(),
-      std::make_shared<Vocabulary>(
-          Vocabulary::parse(std::string(kDictionary), "dict.txt")));
+      std::make_shared<Vocabulary>(Vocabulary::parse(std::string(kDictionary), "dict.txt")));
   return kWords;
 }
 
@@ -59,8 +57,7 @@ void read_safetensors(std::string_view bytes) {
   const SafetensorsReader reader(file_of(bytes));
   for (const auto& [name, view] : reader.tensors()) {
     require(
-        view.data.size() ==
-            static_cast<size_t>(view.count()) * element_size(view.type),
+        view.data.size() == static_cast<size_t>(view.count()) * element_size(view.type),
         "a tensor has the bytes of its shape");
     checksum(view.data);
   }
@@ -92,9 +89,7 @@ void read_model_folder(std::string_view bytes) {
 void read_configuration(std::string_view bytes) {
   const Json table = load_toml(file_of(bytes));
   const std::string text = to_toml(table);
-  require(
-      to_toml(load_toml(file_of(text))) == text,
-      "TOML that was written is read as it was");
+  require(to_toml(load_toml(file_of(text))) == text, "TOML that was written is read as it was");
   ModelOptions model;
   if (table.contains("model"))
     read_options(table["model"], "model", model);
@@ -120,14 +115,12 @@ void read_dictionary(std::string_view bytes) {
 void read_codes(std::string_view bytes) {
   const auto segmenter = make_bpe_segmenter(Bpe::parse(bytes, "codes"));
   const std::string line(bytes.substr(0, 200));
-  for (const std::string& text :
-       {std::string("ein zweiter dreier"), replace_invalid_utf8(line)})
+  for (const std::string& text : {std::string("ein zweiter dreier"), replace_invalid_utf8(line)})
     segmenter->join(segmenter->split(clean_line(text)));
 }
 
 void read_pieces(std::string_view bytes) {
-  const auto segmenter =
-      make_sentencepiece_segmenter(std::string(bytes), "model");
+  const auto segmenter = make_sentencepiece_segmenter(std::string(bytes), "model");
   segmenter->required();
   segmenter->join(segmenter->split("ein zweiter \xC3\xBC"));
 }
@@ -153,9 +146,7 @@ void read_binarised(std::string_view bytes) {
 
 /// A safetensors file with some metadata changed, and the checksum that states
 /// and shortlists must have: nobody guesses it.
-fs::path with_checksum(
-    std::string_view bytes,
-    const std::map<std::string, std::string>& changed) {
+fs::path with_checksum(std::string_view bytes, const std::map<std::string, std::string>& changed) {
   const SafetensorsReader reader(file_of(bytes));
   std::map<std::string, std::string> metadata = changed;
   metadata.insert(reader.metadata().begin(), reader.metadata().end());
@@ -166,9 +157,7 @@ fs::path with_checksum(
 }
 
 void read_training_state(std::string_view bytes) {
-  require(
-      read_state(with_checksum(bytes, {})).position.update >= 0,
-      "a state is of some update");
+  require(read_state(with_checksum(bytes, {})).position.update >= 0, "a state is of some update");
 }
 
 void read_metrics(std::string_view bytes) {
@@ -189,9 +178,7 @@ void read_requests(std::string_view bytes) {
   verbs::RequestReader::Buffer buffer;
   while (reader.read(16, buffer))
     for (const verbs::RequestOrigin& origin : buffer.origins) {
-      require(
-          !is_librarys(origin.error, bytes),
-          "errors are in words of our own");
+      require(!is_librarys(origin.error, bytes), "errors are in words of our own");
       for (const JsonMember& member : origin.members)
         parse_json(member.key, "a key that came in");
     }
@@ -210,10 +197,8 @@ void read_shortlist(std::string_view bytes) {
   uint64_t sum = 0;
   for (const std::string& symbol : words().vocabulary().symbols())
     sum = checksum(std::as_bytes(std::span(symbol)), sum);
-  const std::string side = concat(
-      words().vocabulary().size(),
-      " symbols, checksum ",
-      checksum_text(sum));
+  const std::string side =
+      concat(words().vocabulary().size(), " symbols, checksum ", checksum_text(sum));
   const Shortlist list = Shortlist::load(
       with_checksum(
           bytes,
@@ -223,9 +208,7 @@ void read_shortlist(std::string_view bytes) {
       text);
   for (int32_t source = 0; source < words().vocabulary().size(); ++source)
     for (const int32_t word : list.words(std::vector{source}))
-      require(
-          word >= 0 && word < words().vocabulary().size(),
-          "words are those of the dictionary");
+      require(word >= 0 && word < words().vocabulary().size(), "words are those of the dictionary");
 }
 
 void read_utf8(std::string_view bytes) {
@@ -251,14 +234,13 @@ void read_utf8(std::string_view bytes) {
 
 /// The first byte chooses language and options.
 void read_tokens(std::string_view bytes) {
-  static constexpr const char* kLanguages[] =
-      {"en", "de", "fr", "it", "zh", "ja", "ko", "fi", "cs"};
+  static constexpr const char* kLanguages[] = {
+      "en", "de", "fr", "it", "zh", "ja", "ko", "fi", "cs"};
   const auto first = bytes.empty() ? 0U : static_cast<uint8_t>(bytes[0]);
   bytes.remove_prefix(bytes.empty() ? 0 : 1);
   const std::string language = kLanguages[(first >> 2) % 9];
   const MosesTokenizer tokenizer(
-      language,
-      {.escape = (first & 1) != 0, .split_dashes = (first & 2) != 0});
+      language, {.escape = (first & 1) != 0, .split_dashes = (first & 2) != 0});
   const std::string tokens = tokenizer.tokenize(bytes);
   require(is_utf8(tokens), "tokens are UTF-8");
   const MosesDetokenizer detokenizer(language);
@@ -299,8 +281,8 @@ const std::filesystem::path& scratch() {
     std::error_code none;
     // In memory, where there is such a place.
     const bool shared = std::filesystem::is_directory("/dev/shm", none);
-    std::string name = (shared ? std::filesystem::path("/dev/shm")
-                               : std::filesystem::temp_directory_path()) /
+    std::string name =
+        (shared ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path()) /
         "seqconv-fuzz-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr)
       throw std::runtime_error(concat("cannot make a folder ", name));

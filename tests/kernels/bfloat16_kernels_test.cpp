@@ -24,10 +24,7 @@ class BFloat16Kernels : public ::testing::TestWithParam<Isa> {
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Isas,
-    BFloat16Kernels,
-    ::testing::ValuesIn(supported_isas()),
-    testing::isa_name);
+    Isas, BFloat16Kernels, ::testing::ValuesIn(supported_isas()), testing::isa_name);
 
 /// Both results of an operator.
 template <class S>
@@ -37,11 +34,7 @@ struct Results {
 
 /// Calls run(x, grad_y, results) with values of both types.
 template <class Run>
-void expect_rounded(
-    std::mt19937& random,
-    int64_t count,
-    int64_t width,
-    const Run& run) {
+void expect_rounded(std::mt19937& random, int64_t count, int64_t width, const Run& run) {
   const auto draw_lines = [&] {
     const auto drawn = draw<BFloat16>(random, count);
     return Lines<BFloat16>(drawn.begin(), drawn.end());
@@ -62,8 +55,7 @@ void expect_rounded(
     for (size_t i = 0; i < all.size(); ++i) {
       max = std::max(max, std::abs(double{all[i]}));
       ASSERT_EQ(some[i].bits, to_bfloat16(all[i]).bits)
-          << what << ", row " << i / place(width) << " channel "
-          << i % place(width);
+          << what << ", row " << i / place(width) << " channel " << i % place(width);
     }
     EXPECT_GT(max, 0) << what;
   };
@@ -73,8 +65,7 @@ void expect_rounded(
 
 /// Blocks of vectors, vectors and what is left of one, for each instruction
 /// set; heads of whole lines are stored past the caches if these are small.
-constexpr std::pair<int64_t, int64_t> kWidths[] =
-    {{128, 2}, {32, 1}, {226, 2}, {83, 1}, {12, 4}};
+constexpr std::pair<int64_t, int64_t> kWidths[] = {{128, 2}, {32, 1}, {226, 2}, {83, 1}, {12, 4}};
 
 TEST_P(BFloat16Kernels, ConvolutionsAreThoseOfFloatRounded) {
   for (const auto& [C, H] : kWidths)
@@ -82,11 +73,10 @@ TEST_P(BFloat16Kernels, ConvolutionsAreThoseOfFloatRounded) {
       for (const int64_t streams_from : {0, 1 << 30})
         for (const bool dynamic : {false, true}) {
           SCOPED_TRACE(
-              ::testing::Message() << "C " << C << " H " << H << " K " << K
-                                   << " dynamic " << dynamic);
+              ::testing::Message()
+              << "C " << C << " H " << H << " K " << K << " dynamic " << dynamic);
           const ConvShape shape{1, 70, C, H, K, K / 2};
-          const auto logits =
-              draw<float>(random_, (dynamic ? shape.steps : 1) * H * K);
+          const auto logits = draw<float>(random_, (dynamic ? shape.steps : 1) * H * K);
           const auto bias = draw<float>(random_, C);
           const Execution run{testing::serial, GetParam(), streams_from};
           const auto both = [&](const auto& x, const auto& g, auto& out) {
@@ -105,10 +95,8 @@ TEST_P(BFloat16Kernels, ConvolutionsAreThoseOfFloatRounded) {
                 .grad_y = g.data(),
                 .grad_x = out.grad_x.data(),
                 .grad_logits = grad_logits.data()};
-            dynamic ? dynamicconv_forward(forward, run)
-                    : lightconv_forward<S>(forward, run);
-            dynamic ? dynamicconv_backward(backward, run)
-                    : lightconv_backward<S>(backward, run);
+            dynamic ? dynamicconv_forward(forward, run) : lightconv_forward<S>(forward, run);
+            dynamic ? dynamicconv_backward(backward, run) : lightconv_backward<S>(backward, run);
           };
           expect_rounded(random_, shape.steps * C, C, both);
         }
@@ -190,8 +178,7 @@ TEST_P(BFloat16Kernels, EveryStoreRoundsToNearestEven) {
                .out_stride = kChannels,
                .streaming = streaming});
       for (size_t c = 0; c < bias.size(); ++c)
-        ASSERT_EQ(out[c].bits, to_bfloat16(bias[c]).bits)
-            << bias[c] << " in channel " << c;
+        ASSERT_EQ(out[c].bits, to_bfloat16(bias[c]).bits) << bias[c] << " in channel " << c;
     }
 }
 

@@ -23,20 +23,12 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
   /// Values that are exact in every type, and what loops make of them.
   Plain plain_of(const Case& c) {
     const int64_t count = c.shape.batch * c.shape.steps * c.shape.channels;
-    auto x = draw<double>(random_, count),
-         grad_y = draw<double>(random_, count);
+    auto x = draw<double>(random_, count), grad_y = draw<double>(random_, count);
     auto logits = draw<double>(random_, c.logit_count());
     if (c.extreme != 0)
       for (size_t i = 0; i < logits.size(); i += 5)
         logits[i] = testing::value(testing::stored<BFloat16>(c.extreme));
-    Plain plain{
-        c,
-        std::move(x),
-        std::move(logits),
-        std::move(grad_y),
-        {},
-        {},
-        {}};
+    Plain plain{c, std::move(x), std::move(logits), std::move(grad_y), {}, {}, {}};
     plain.run();
     return plain;
   }
@@ -45,19 +37,17 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
   void expect_plain(const Plain& plain) {
     const Case& c = plain.c;
     SCOPED_TRACE(
-        ::testing::Message()
-        << (c.dynamic ? "dynamic" : "light") << " softmax " << c.softmax
-        << " B " << c.shape.batch << " T " << c.shape.steps << " C "
-        << c.shape.channels << " H " << c.shape.heads << " K "
-        << c.shape.kernel_size << " padding " << c.shape.padding_left
-        << " bytes " << sizeof(S) << " " << sizeof(L));
+        ::testing::Message() << (c.dynamic ? "dynamic" : "light") << " softmax " << c.softmax
+                             << " B " << c.shape.batch << " T " << c.shape.steps << " C "
+                             << c.shape.channels << " H " << c.shape.heads << " K "
+                             << c.shape.kernel_size << " padding " << c.shape.padding_left
+                             << " bytes " << sizeof(S) << " " << sizeof(L));
     const auto x = testing::stored<S>(plain.x);
     const auto grad_y = testing::stored<S>(plain.grad_y);
     const auto logits = testing::stored<L>(plain.logits);
     testing::Lines<S> y(x.size()), grad_x(x.size());
     std::vector<L> grad_logits(logits.size());
-    const int64_t* const lengths =
-        c.lengths.empty() ? nullptr : c.lengths.data();
+    const int64_t* const lengths = c.lengths.empty() ? nullptr : c.lengths.data();
     const Execution run{testing::in_chunks(3), GetParam(), c.streams_from};
     const ConvForward<S, L> forward{
         .shape = c.shape,
@@ -97,10 +87,9 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
   void expect_the_same_alone(const Plain& plain) {
     const Case& c = plain.c;
     SCOPED_TRACE(
-        ::testing::Message()
-        << (c.dynamic ? "dynamic" : "light") << " K " << c.shape.kernel_size
-        << " R " << c.shape.head_channels() << " renormalized "
-        << c.renormalize_edges << " streams from " << c.streams_from);
+        ::testing::Message() << (c.dynamic ? "dynamic" : "light") << " K " << c.shape.kernel_size
+                             << " R " << c.shape.head_channels() << " renormalized "
+                             << c.renormalize_edges << " streams from " << c.streams_from);
     const auto x = testing::stored<S>(plain.x);
     const auto grad_y = testing::stored<S>(plain.grad_y);
     const auto logits = testing::stored<L>(plain.logits);
@@ -130,9 +119,7 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
     differentiate(true, false, 1);
     differentiate(false, true, 1);
     EXPECT_LE(relative_error(grad_x[1], testing::wide(grad_x[0])), 0.0);
-    EXPECT_LE(
-        relative_error(grad_logits[1], testing::wide(grad_logits[0])),
-        0.0);
+    EXPECT_LE(relative_error(grad_logits[1], testing::wide(grad_logits[0])), 0.0);
   }
 
   /// Both convolutions, every type with one of two neighbouring turns: for
@@ -187,14 +174,11 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Isas,
-    ConvKernels,
-    ::testing::ValuesIn(supported_isas()),
-    testing::isa_name);
+    Isas, ConvKernels, ::testing::ValuesIn(supported_isas()), testing::isa_name);
 
 TEST_P(ConvKernels, EqualLoopsOfDoublesOnAwkwardSizes) {
-  constexpr std::pair<int64_t, int64_t> kWidths[] =
-      {{6, 2}, {5, 5}, {35, 7}, {32, 2}, {60, 1}, {128, 2}, {48, 2}, {40, 40}};
+  constexpr std::pair<int64_t, int64_t> kWidths[] = {
+      {6, 2}, {5, 5}, {35, 7}, {32, 2}, {60, 1}, {128, 2}, {48, 2}, {40, 40}};
   size_t turn = 0;
   for (const int64_t T : {1, 5, 31, 65, 130})
     for (const int64_t K : {1, 2, 3, 4, 7, 8, 15, 31, 64, 70}) {
@@ -257,8 +241,7 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesWithDroppedTaps) {
     expect_plain_everywhere({.shape = {2, 5, 6, 3, K, K / 2}, .drop = drop});
   // Random words are drawn for many rows of all heads, or for a row of one.
   for (const int64_t K : {3, 31})
-    expect_plain_everywhere(
-        {.shape = {1, 150, 512, 16, K, K / 2}, .drop = drop});
+    expect_plain_everywhere({.shape = {1, 150, 512, 16, K, K / 2}, .drop = drop});
   for (const int64_t K : {7, 15, 31})
     expect_plain_everywhere(
         {.shape = {2, 100, 64, 2, K, K / 2},
@@ -270,10 +253,7 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesWithDroppedTaps) {
 TEST_P(ConvKernels, EqualLoopsOfDoublesWithAndWithoutSoftmax) {
   for (const bool softmax : {true, false})
     for (const int64_t K : {1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 63, 70}) {
-      Case c = {
-          .shape = {2, 5, 6, 3, K, K / 2},
-          .softmax = softmax,
-          .lengths = {5, 3}};
+      Case c = {.shape = {2, 5, 6, 3, K, K / 2}, .softmax = softmax, .lengths = {5, 3}};
       expect_plain_everywhere(c);
       c.drop = {.p = 0.3, .seeded = true, .seed = 11};
       expect_plain_everywhere(c);
@@ -281,8 +261,7 @@ TEST_P(ConvKernels, EqualLoopsOfDoublesWithAndWithoutSoftmax) {
 }
 
 TEST_P(ConvKernels, EqualLoopsOfDoublesWhereSoftmaxIsNotQuick) {
-  for (const double extreme :
-       {-std::numeric_limits<double>::infinity(), -1e30, -90.0, 90.0, 1e30})
+  for (const double extreme : {-std::numeric_limits<double>::infinity(), -1e30, -90.0, 90.0, 1e30})
     for (const int64_t K : {6, 7, 15, 16, 17, 31, 63, 70})
       for (const bool renormalize : {false, true})
         expect_plain_everywhere(
@@ -321,13 +300,9 @@ TEST_P(ConvKernels, ThousandsOfLargeLogitsAreStillShares) {
   for (const bool dynamic : {false, true}) {
     std::vector<float> y(T);
     const ConvForward<float, float> forward{
-        .shape = {1, T, 1, 1, K, K / 2},
-        .x = x.data(),
-        .logits = logits.data(),
-        .y = y.data()};
+        .shape = {1, T, 1, 1, K, K / 2}, .x = x.data(), .logits = logits.data(), .y = y.data()};
     const Execution run{testing::serial, GetParam()};
-    dynamic ? dynamicconv_forward(forward, run)
-            : lightconv_forward<float>(forward, run);
+    dynamic ? dynamicconv_forward(forward, run) : lightconv_forward<float>(forward, run);
     // Every position sees all three.
     for (const float sum : y)
       EXPECT_NEAR(sum, 3.0f / K, 1e-6f / K) << dynamic;
@@ -336,12 +311,10 @@ TEST_P(ConvKernels, ThousandsOfLargeLogitsAreStillShares) {
 
 /// [B, T, C] by one position after the other, from rings that are empty.
 template <class S>
-std::vector<S>
-stepped(const ConvForward<S, float>& args, bool dynamic, const Execution& run) {
+std::vector<S> stepped(const ConvForward<S, float>& args, bool dynamic, const Execution& run) {
   const ConvShape& s = args.shape;
   const int64_t K = s.kernel_size, C = s.channels, taps = s.heads * K;
-  std::vector<S> ring(place(s.batch * (K - 1) * C)), x(place(s.batch * C)),
-      y(x);
+  std::vector<S> ring(place(s.batch * (K - 1) * C)), x(place(s.batch * C)), y(x);
   std::vector<S> all(place(s.batch * s.steps * C));
   std::vector<float> logits(place(s.batch * taps));
   for (int64_t t = 0; t < s.steps; ++t) {
@@ -367,25 +340,18 @@ stepped(const ConvForward<S, float>& args, bool dynamic, const Execution& run) {
 TEST_P(ConvKernels, StepsEqualTheFullForm) {
   const Execution run{testing::serial, GetParam()};
   for (const int64_t K : {2, 7, 31})
-    for (const auto& [C, H] :
-         {std::pair<int64_t, int64_t>{5, 5}, {35, 7}, {160, 2}})
+    for (const auto& [C, H] : {std::pair<int64_t, int64_t>{5, 5}, {35, 7}, {160, 2}})
       for (const bool dynamic : {false, true}) {
         const ConvShape shape = {2, 40, C, H, K, K - 1};
         const auto x = draw<float>(random_, 2 * 40 * C);
-        const auto logits =
-            draw<float>(random_, (dynamic ? 2 * 40 : 1) * H * K);
+        const auto logits = draw<float>(random_, (dynamic ? 2 * 40 : 1) * H * K);
         std::vector<float> y(x.size());
         const ConvForward<float, float> forward{
-            .shape = shape,
-            .x = x.data(),
-            .logits = logits.data(),
-            .y = y.data()};
-        dynamic ? dynamicconv_forward(forward, run)
-                : lightconv_forward<float>(forward, run);
+            .shape = shape, .x = x.data(), .logits = logits.data(), .y = y.data()};
+        dynamic ? dynamicconv_forward(forward, run) : lightconv_forward<float>(forward, run);
         const auto steps = stepped(forward, dynamic, run);
         EXPECT_LE(relative_error(steps, testing::wide(y)), bound<float>())
-            << K << " taps, " << C << " channels of " << H << " heads, dynamic "
-            << dynamic;
+            << K << " taps, " << C << " channels of " << H << " heads, dynamic " << dynamic;
       }
 }
 
@@ -394,12 +360,7 @@ TEST_P(ConvKernels, BiasGradientsEqualSums) {
   const int64_t lengths[] = {70, 0, 13};
   const auto grad_y = draw<float>(random_, 3 * 70 * 131);
   std::vector<float> got(131);
-  bias_gradient(
-      shape,
-      lengths,
-      grad_y.data(),
-      got.data(),
-      {testing::serial, GetParam()});
+  bias_gradient(shape, lengths, grad_y.data(), got.data(), {testing::serial, GetParam()});
   std::vector<double> want(131);
   for (int64_t b = 0; b < 3; ++b)
     for (int64_t t = 0; t < lengths[b]; ++t)

@@ -17,11 +17,7 @@ class ConvTaps : public ::testing::TestWithParam<Isa> {
   std::mt19937 random_{1};
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Isas,
-    ConvTaps,
-    ::testing::ValuesIn(supported_isas()),
-    testing::isa_name);
+INSTANTIATE_TEST_SUITE_P(Isas, ConvTaps, ::testing::ValuesIn(supported_isas()), testing::isa_name);
 
 /// Ratios of softmax({x, 0}) are e^x, but for a rounding of either.
 template <class A>
@@ -43,8 +39,7 @@ void expect_ratios(Isa isa, double max, double relative) {
   for (int64_t i = 0; i < kCount; ++i) {
     const A* const taps = w.data() + i * tap_pitch(2);
     const double want = std::exp(double(logits[place(2 * i)]));
-    ASSERT_NEAR(double(taps[0]) / double(taps[1]) / want, 1, relative)
-        << logits[place(2 * i)];
+    ASSERT_NEAR(double(taps[0]) / double(taps[1]) / want, 1, relative) << logits[place(2 * i)];
     ASSERT_EQ(taps[2], 0);
   }
 }
@@ -92,8 +87,7 @@ TEST_P(ConvTaps, SoftmaxHasTheSameBitsForAnyNumberOfHeads) {
 }
 
 /// Softmax of segments of K logits.
-std::vector<float>
-softmax_of(Isa isa, const std::vector<float>& logits, int64_t K) {
+std::vector<float> softmax_of(Isa isa, const std::vector<float>& logits, int64_t K) {
   const int64_t segments = static_cast<int64_t>(logits.size()) / K;
   std::vector<float> w(place(segments * tap_pitch(K) + kTapSlack));
   conv_kernels<float, float>(isa).softmax(
@@ -108,8 +102,7 @@ softmax_of(Isa isa, const std::vector<float>& logits, int64_t K) {
 
 TEST_P(ConvTaps, SoftmaxTakesEveryValue) {
   const float inf = std::numeric_limits<float>::infinity();
-  const auto w =
-      softmax_of(GetParam(), {1000, 999, -inf, -1e30f, -inf, 3, -inf, -inf}, 4);
+  const auto w = softmax_of(GetParam(), {1000, 999, -inf, -1e30f, -inf, 3, -inf, -inf}, 4);
   const float e = std::exp(-1.0f);
   EXPECT_FLOAT_EQ(w[0], 1 / (1 + e));
   EXPECT_FLOAT_EQ(w[1], e / (1 + e));
@@ -148,8 +141,7 @@ TEST_P(ConvTaps, EqualLogitsAreEqualShares) {
 
 TEST_P(ConvTaps, SoftmaxOfLowValuesKnowsNoOthers) {
   for (const int64_t K : {1, 3, 5, 15, 17, 31, 70}) {
-    const auto w =
-        softmax_of(GetParam(), std::vector<float>(place(3 * K), -200.0f), K);
+    const auto w = softmax_of(GetParam(), std::vector<float>(place(3 * K), -200.0f), K);
     for (int64_t n = 0; n < 3; ++n)
       for (int64_t j = 0; j < K; ++j)
         EXPECT_FLOAT_EQ(w[place(n * tap_pitch(K) + j)], 1.0f / K)

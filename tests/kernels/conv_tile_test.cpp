@@ -18,11 +18,7 @@ class ConvTiles : public ::testing::TestWithParam<Isa> {
   std::mt19937 random_{1};
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Isas,
-    ConvTiles,
-    ::testing::ValuesIn(supported_isas()),
-    testing::isa_name);
+INSTANTIATE_TEST_SUITE_P(Isas, ConvTiles, ::testing::ValuesIn(supported_isas()), testing::isa_name);
 
 /// `way` of the inputs through the taps: -1 and 1.
 void expect_streamed(Isa isa, int64_t way, std::mt19937& random) {
@@ -102,8 +98,7 @@ void expect_same_bits(Isa isa, int64_t K, int way, std::mt19937& random) {
   const auto expect_all = [&](const char* what) {
     for (int64_t i = 0; i < rows * kWidth; ++i)
       ASSERT_EQ(some[place(i)], all[place(i)])
-          << what << ", K " << K << " row " << i / kWidth << " channel "
-          << i % kWidth;
+          << what << ", K " << K << " row " << i / kWidth << " channel " << i % kWidth;
     std::fill(some.begin(), some.end(), 0.0f);
   };
   for (int64_t h = 0; h < kHeads; ++h)

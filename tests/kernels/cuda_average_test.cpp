@@ -15,9 +15,7 @@ struct AverageCase {
 
   int64_t count() const { return B * T * C; }
   AverageShape shape() const { return {B, T, C}; }
-  const int64_t* valid() const {
-    return lengths.empty() ? nullptr : lengths.data();
-  }
+  const int64_t* valid() const { return lengths.empty() ? nullptr : lengths.data(); }
   std::vector<double> input() const {
     return Numbers(static_cast<unsigned>(T * 31 + C)).normal(count());
   }
@@ -28,9 +26,7 @@ std::ostream& operator<<(std::ostream& out, const AverageCase& c) {
              << (c.lengths.empty() ? "" : " lengths");
 }
 
-constexpr AverageOrder kOrders[] = {
-    AverageOrder::kForward,
-    AverageOrder::kBackward};
+constexpr AverageOrder kOrders[] = {AverageOrder::kForward, AverageOrder::kBackward};
 
 struct HostRun {
   bool backwards = false;  ///< order of threads and blocks
@@ -39,30 +35,21 @@ struct HostRun {
 
 template <class S>
 std::vector<S> run_on_host(
-    const AverageCase& c,
-    AverageOrder order,
-    const std::vector<double>& x,
-    HostRun how = {}) {
+    const AverageCase& c, AverageOrder order, const std::vector<double>& x, HostRun how = {}) {
   HostLauncher launcher(how.backwards);
   Shifted<S> in(narrowed<S>(x), how.shift);
   Shifted<S> out(garbage<S>(c.count()), how.shift);
   auto workspace = garbage<double>(cumulative_average_workspace<S>(c.shape()));
-  const CumulativeAverage<S> args =
-      {order, c.shape(), c.valid(), in.data(), out.data(), workspace.data()};
+  const CumulativeAverage<S> args = {
+      order, c.shape(), c.valid(), in.data(), out.data(), workspace.data()};
   run(launcher, args);
   return out.values();
 }
 
 std::vector<double> reference(
-    const AverageCase& c,
-    AverageOrder order,
-    const std::vector<double>& x) {
+    const AverageCase& c, AverageOrder order, const std::vector<double>& x) {
   std::vector<double> y(x.size());
-  const kernels::CumulativeAverage<double> args = {
-      c.shape(),
-      c.valid(),
-      x.data(),
-      y.data()};
+  const kernels::CumulativeAverage<double> args = {c.shape(), c.valid(), x.data(), y.data()};
   if (order == AverageOrder::kForward)
     kernels::cumulative_average(args, kernels::testing::serial);
   else
@@ -79,10 +66,8 @@ void expect_reference(const AverageCase& c) {
                              << (order == AverageOrder::kBackward));
     const auto got = run_on_host<S>(c, order, x);
     EXPECT_LE(error_of(got, reference(c, order, x)), bound<S>());
-    EXPECT_TRUE(same_bits(got, run_on_host<S>(c, order, x, {true, 0})))
-        << "in another order";
-    EXPECT_TRUE(same_bits(got, run_on_host<S>(c, order, x, {false, 1})))
-        << "at another address";
+    EXPECT_TRUE(same_bits(got, run_on_host<S>(c, order, x, {true, 0}))) << "in another order";
+    EXPECT_TRUE(same_bits(got, run_on_host<S>(c, order, x, {false, 1}))) << "at another address";
   }
 }
 
@@ -94,8 +79,7 @@ void expect_average_in_all_types(const AverageCase& c) {
 
 /// Sequence b of x, its first T positions.
 template <class A>
-std::vector<A>
-part_of(const AverageCase& c, const std::vector<A>& x, int64_t b, int64_t T) {
+std::vector<A> part_of(const AverageCase& c, const std::vector<A>& x, int64_t b, int64_t T) {
   const auto begin = x.begin() + b * c.T * c.C;
   return {begin, begin + T * c.C};
 }
@@ -108,8 +92,7 @@ TEST(CudaAverageOnHost, EqualsTheCpuOnAwkwardSizes) {
   size_t turn = 0;
   for (const int64_t T : {1, 2, 16, 17, 63, 65, 128, 129, 300, 1200})
     for (const int64_t B : {3, 1})
-      expect_average_in_all_types(
-          {B, T, kChannels[turn++ % std::size(kChannels)], {}});
+      expect_average_in_all_types({B, T, kChannels[turn++ % std::size(kChannels)], {}});
 }
 
 TEST(CudaAverageOnHost, EqualsTheCpuWhereEverySequenceIsOnePart) {
@@ -123,14 +106,12 @@ TEST(CudaAverageOnHost, EqualsTheCpuWhereEverySequenceIsOnePart) {
 }
 
 TEST(CudaAverageOnHost, EqualsTheCpuWithLengths) {
-  for (const std::vector<int64_t>& lengths :
-       {std::vector<int64_t>{400, 0, 13}, {128, 129, 1}})
+  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{400, 0, 13}, {128, 129, 1}})
     expect_average_in_all_types({3, 400, 12, lengths});
 }
 
 TEST(CudaAverageOnHost, LengthsOutOfRangeAreClamped) {
-  const AverageCase wild = {2, 150, 8, {1000, -5}},
-                    tame = {2, 150, 8, {150, 0}};
+  const AverageCase wild = {2, 150, 8, {1000, -5}}, tame = {2, 150, 8, {150, 0}};
   for (const AverageOrder order : kOrders)
     EXPECT_TRUE(same_bits(
         run_on_host<float>(wild, order, wild.input()),
@@ -153,8 +134,7 @@ TEST(CudaAverageOnHost, ASequenceHasTheSameBitsAloneAndInABatch) {
     const auto batch = run_on_host<float>(all, order, x);
     for (const int64_t b : {0, 17, 255})
       EXPECT_TRUE(same_bits(
-          run_on_host<float>(one, order, part_of(all, x, b, 257)),
-          part_of(all, batch, b, 257)));
+          run_on_host<float>(one, order, part_of(all, x, b, 257)), part_of(all, batch, b, 257)));
   }
 }
 
@@ -164,10 +144,7 @@ TEST(CudaAverageOnHost, SeesNoFuture) {
   const auto y = run_on_host<float>(whole, AverageOrder::kForward, x);
   for (const int64_t T : {1, 127, 128, 130, 699})
     EXPECT_TRUE(same_bits(
-        run_on_host<float>(
-            {1, T, 5, {}},
-            AverageOrder::kForward,
-            part_of(whole, x, 0, T)),
+        run_on_host<float>({1, T, 5, {}}, AverageOrder::kForward, part_of(whole, x, 0, T)),
         part_of(whole, y, 0, T)));
 }
 
@@ -194,8 +171,7 @@ TEST(CudaAverageOnHost, ANotANumberReachesItsOwnChannelAndOneSideOnly) {
     for (int64_t i = 0; i < c.count(); ++i) {
       const int64_t t = i / c.C;
       const bool behind = order == AverageOrder::kForward ? t >= 150 : t <= 150;
-      EXPECT_EQ(std::isnan(y[static_cast<size_t>(i)]), behind && i % c.C == 3)
-          << i;
+      EXPECT_EQ(std::isnan(y[static_cast<size_t>(i)]), behind && i % c.C == 3) << i;
     }
   }
 }
@@ -212,15 +188,12 @@ TEST(CudaAverageOnHost, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
     value += 1;
   x = widened(narrowed<float>(x));
   for (const AverageOrder order : kOrders)
-    EXPECT_LE(
-        error_of(run_on_host<float>(c, order, x), reference(c, order, x)),
-        1e-7);
+    EXPECT_LE(error_of(run_on_host<float>(c, order, x), reference(c, order, x)), 1e-7);
 }
 
 /// The sequence in chunks through the step form.
 template <class S>
-std::vector<double>
-stepped(const AverageCase& c, const std::vector<double>& x, int64_t chunk) {
+std::vector<double> stepped(const AverageCase& c, const std::vector<double>& x, int64_t chunk) {
   HostLauncher launcher;
   std::vector<double> y(x.size());
   std::vector<double> sums(static_cast<size_t>(c.B * c.C));
@@ -234,18 +207,10 @@ stepped(const AverageCase& c, const std::vector<double>& x, int64_t chunk) {
     const auto in = narrowed<S>(chunk);
     auto out = garbage<S>(c.B * count * c.C);
     run(launcher,
-        CumulativeAverageStep<S>{
-            {c.B, count, c.C},
-            &t,
-            in.data(),
-            sums.data(),
-            out.data()});
+        CumulativeAverageStep<S>{{c.B, count, c.C}, &t, in.data(), sums.data(), out.data()});
     const auto wide = widened(out);
     for (int64_t b = 0; b < c.B; ++b)
-      std::copy_n(
-          wide.begin() + b * count * c.C,
-          count * c.C,
-          y.begin() + (b * c.T + t) * c.C);
+      std::copy_n(wide.begin() + b * count * c.C, count * c.C, y.begin() + (b * c.T + t) * c.C);
   }
   return y;
 }
@@ -257,9 +222,7 @@ TEST(CudaAverageOnHost, StepsOfAnySizeEqualTheFullForm) {
   for (const int64_t chunk : {1, 2, 33, 70}) {
     EXPECT_LE(error_of(stepped<float>(c, x, chunk), want), bound<float>());
     EXPECT_LE(error_of(stepped<Float16>(c, x, chunk), want), bound<Float16>());
-    EXPECT_LE(
-        error_of(stepped<BFloat16>(c, x, chunk), want),
-        bound<BFloat16>());
+    EXPECT_LE(error_of(stepped<BFloat16>(c, x, chunk), want), bound<BFloat16>());
   }
 }
 
@@ -272,9 +235,8 @@ TEST(CudaAveragePlan, CoversEveryPositionOnceAndFitsEveryLaunch) {
             if (B * T > 500000000)
               continue;
             SCOPED_TRACE(
-                ::testing::Message()
-                << "B " << B << " T " << T << " C " << C << " bytes " << bytes
-                << " vector " << vector);
+                ::testing::Message() << "B " << B << " T " << T << " C " << C << " bytes " << bytes
+                                     << " vector " << vector);
             const AveragePlan plan = plan_average({B, T, C}, bytes, vector);
             EXPECT_GE(plan.strips * kThreads * vector, C);
             EXPECT_LT((plan.strips - 1) * kThreads * vector, C);

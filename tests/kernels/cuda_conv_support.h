@@ -30,9 +30,7 @@ struct ConvCase {
   bool wants_x = true, wants_logits = true, wants_bias = true;  ///< gradients
 
   int64_t C() const { return H * R; }
-  int64_t logit_count() const {
-    return (kind == LogitsOf::kHead ? 1 : B * T) * H * K;
-  }
+  int64_t logit_count() const { return (kind == LogitsOf::kHead ? 1 : B * T) * H * K; }
   ConvShape shape() const {
     return {
         .batch = B,
@@ -45,15 +43,12 @@ struct ConvCase {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const ConvCase& c) {
-  return out << (c.kind == LogitsOf::kHead ? "lightconv" : "dynamicconv")
-             << " B " << c.B << " T " << c.T << " H " << c.H << " R " << c.R
-             << " K " << c.K << " P " << c.padding_left << " softmax "
-             << c.softmax << (c.renormalize ? " renormalized" : "")
+  return out << (c.kind == LogitsOf::kHead ? "lightconv" : "dynamicconv") << " B " << c.B << " T "
+             << c.T << " H " << c.H << " R " << c.R << " K " << c.K << " P " << c.padding_left
+             << " softmax " << c.softmax << (c.renormalize ? " renormalized" : "")
              << (c.seed ? " seed" : "") << (c.masked ? " mask" : "")
-             << (c.lengths.empty() ? "" : " lengths")
-             << (c.wide_logits ? " wide" : "")
-             << (c.infinities ? " infinities" : "") << " of "
-             << c.device.shared;
+             << (c.lengths.empty() ? "" : " lengths") << (c.wide_logits ? " wide" : "")
+             << (c.infinities ? " infinities" : "") << " of " << c.device.shared;
 }
 
 /// Values of a case, in float64.
@@ -77,12 +72,7 @@ struct ConvValues {
   /// itself.
   static bool is_hidden(const ConvCase& c, int64_t n, int j) {
     const bool hidden[] = {
-        j % 4 == n / 6 % 4,
-        j % 4 != n / 6 % 4,
-        j == 0,
-        j >= c.K / 2,
-        j < c.K / 2,
-        true};
+        j % 4 == n / 6 % 4, j % 4 != n / 6 % 4, j == 0, j >= c.K / 2, j < c.K / 2, true};
     return hidden[n % 6] && j != c.padding_left;
   }
 };
@@ -97,8 +87,7 @@ struct ConvResult {
 };
 
 /// The setup of a case; seed and mask must outlive it.
-inline ConvSetup
-setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
+inline ConvSetup setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
   ConvSetup setup;
   setup.shape = c.shape();
   setup.logits_of = c.kind;
@@ -112,8 +101,7 @@ setup_of(const ConvCase& c, const ConvValues& values, const int64_t& seed) {
 }
 
 template <class S>
-ConvResult<S>
-run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
+ConvResult<S> run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
   HostLauncher launcher(backwards, c.device);
   const auto x = narrowed<S>(values.x), grad_y = narrowed<S>(values.grad_y);
   const auto logits = narrowed<S>(values.logits);
@@ -143,14 +131,14 @@ run_on_host(const ConvCase& c, const ConvValues& values, bool backwards) {
       .grad_y = grad_y.data(),
       .grad_x = c.wants_x ? result.grad_x.data() : nullptr,
       .grad_logits = !c.wants_logits ? nullptr
-          : c.wide_logits ? static_cast<void*>(result.grad_logits_wide.data())
-                          : result.grad_logits_stored.data(),
+          : c.wide_logits            ? static_cast<void*>(result.grad_logits_wide.data())
+                                     : result.grad_logits_stored.data(),
       .grad_bias = c.wants_bias ? result.grad_bias.data() : nullptr};
   auto workspace = garbage<float>(backward_workspace(backward, c.device));
   backward.workspace = workspace.data();
   run(launcher, backward);
-  result.grad_logits = c.wide_logits ? widened(result.grad_logits_wide)
-                                     : widened(result.grad_logits_stored);
+  result.grad_logits =
+      c.wide_logits ? widened(result.grad_logits_wide) : widened(result.grad_logits_stored);
   return result;
 }
 
@@ -166,13 +154,11 @@ struct WrittenOut {
     for (int64_t b = 0; b < c.B; ++b)
       for (int64_t t = 0; t < c.T; ++t)
         for (int64_t i = 0; i < row; ++i) {
-          const int64_t from =
-              c.kind == LogitsOf::kHead ? i : (b * c.T + t) * row + i;
+          const int64_t from = c.kind == LogitsOf::kHead ? i : (b * c.T + t) * row + i;
           const int64_t s = t - c.padding_left + i % c.K;
           const bool out = s < 0 || s >= length(c, b);
           logits.push_back(
-              c.renormalize && out ? -1e300
-                                   : values.logits[static_cast<size_t>(from)]);
+              c.renormalize && out ? -1e300 : values.logits[static_cast<size_t>(from)]);
           mask.push_back(kept(c, values, from));
         }
   }
@@ -186,9 +172,8 @@ struct WrittenOut {
     if (c.masked)
       return values.mask[static_cast<size_t>(i)];
     if (c.seed && c.p > 0)
-      return random_word(
-                 static_cast<uint64_t>(*c.seed),
-                 static_cast<uint64_t>(i)) >= drop_threshold(c.p);
+      return random_word(static_cast<uint64_t>(*c.seed), static_cast<uint64_t>(i)) >=
+          drop_threshold(c.p);
     return 1;
   }
 };
@@ -205,10 +190,8 @@ struct ConvReference {
     const WrittenOut written(c, values);
     const Execution run = {kernels::testing::serial};
     const kernels::TapDrop drop = {
-        .p = c.p,
-        .mask = c.masked || c.seed ? written.mask.data() : nullptr};
-    const int64_t* const lengths =
-        c.lengths.empty() ? nullptr : c.lengths.data();
+        .p = c.p, .mask = c.masked || c.seed ? written.mask.data() : nullptr};
+    const int64_t* const lengths = c.lengths.empty() ? nullptr : c.lengths.data();
     std::vector<double> grads(written.logits.size());
     kernels::dynamicconv_forward<double, double>(
         {.shape = c.shape(),
@@ -231,12 +214,7 @@ struct ConvReference {
          .grad_x = grad_x.data(),
          .grad_logits = grads.data()},
         run);
-    kernels::bias_gradient<double>(
-        c.shape(),
-        lengths,
-        values.grad_y.data(),
-        grad_bias.data(),
-        run);
+    kernels::bias_gradient<double>(c.shape(), lengths, values.grad_y.data(), grad_bias.data(), run);
     for (size_t i = 0; i < grads.size(); ++i)
       grad_logits[i % grad_logits.size()] += grads[i];
   }
@@ -244,19 +222,13 @@ struct ConvReference {
 
 /// How far S is from `want`, and the bits of a run in another order.
 template <class S>
-void expect_result(
-    const ConvCase& c,
-    const ConvValues& values,
-    const ConvReference& want) {
-  SCOPED_TRACE(
-      ::testing::Message() << c << " storage "
-                           << static_cast<int>(StorageOf<S>::kValue));
+void expect_result(const ConvCase& c, const ConvValues& values, const ConvReference& want) {
+  SCOPED_TRACE(::testing::Message() << c << " storage " << static_cast<int>(StorageOf<S>::kValue));
   const auto got = run_on_host<S>(c, values, /*backwards=*/false);
   const double tolerance = bound<S>();
   EXPECT_LE(error_of(got.y, want.y), tolerance) << "y";
   EXPECT_LE(error_of(got.grad_x, want.grad_x), tolerance) << "grad_x";
-  EXPECT_LE(error_of(got.grad_logits, want.grad_logits), tolerance)
-      << "grad_logits";
+  EXPECT_LE(error_of(got.grad_logits, want.grad_logits), tolerance) << "grad_logits";
   EXPECT_LE(error_of(got.grad_bias, want.grad_bias), 1e-5) << "grad_bias";
   const auto again = run_on_host<S>(c, values, /*backwards=*/true);
   EXPECT_TRUE(same_bits(got.y, again.y)) << "y in another order";

@@ -14,8 +14,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return info.param == LogitsOf::kHead ? "L" : "D"; });
 
 /// Channels of a head and heads: one, odd, over and under a chunk.
-constexpr std::pair<int64_t, int64_t> kHeads[] =
-    {{1, 5}, {3, 2}, {4, 3}, {8, 2}, {60, 1}, {64, 1}, {128, 1}, {1, 40}};
+constexpr std::pair<int64_t, int64_t> kHeads[] = {
+    {1, 5}, {3, 2}, {4, 3}, {8, 2}, {60, 1}, {64, 1}, {128, 1}, {1, 40}};
 
 TEST_P(CudaConvOnHost, EqualsTheCpuOnAwkwardSizes) {
   size_t turn = 0;
@@ -26,18 +26,14 @@ TEST_P(CudaConvOnHost, EqualsTheCpuOnAwkwardSizes) {
       std::tie(c.R, c.H) = kHeads[turn++ % std::size(kHeads)];
       c.padding_left = turn % 3 == 0 ? 0 : turn % 3 == 1 ? K - 1 : K / 2;
       // The others have float's kernels but for loads and stores.
-      turn % 2 == 0 ? expect_reference<float, BFloat16>(c)
-                    : expect_reference<float, Float16>(c);
+      turn % 2 == 0 ? expect_reference<float, BFloat16>(c) : expect_reference<float, Float16>(c);
     }
 }
 
 TEST_P(CudaConvOnHost, EqualsTheCpuWhereKernelsAreLongerThanSequences) {
   size_t turn = 0;
   for (const auto& [K, T] :
-       {std::pair<int64_t, int64_t>{127, 151},
-        {255, 151},
-        {255, 256},
-        {300, 40}})
+       {std::pair<int64_t, int64_t>{127, 151}, {255, 151}, {255, 256}, {300, 40}})
     // Both types come for every head and every kernel.
     for (const int64_t R : {1, 3, 60}) {
       const ConvCase c = {
@@ -48,8 +44,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuWhereKernelsAreLongerThanSequences) {
           .R = R,
           .K = K,
           .padding_left = R == 3 ? K / 2 : K - 1};
-      turn++ % 2 == 0 ? expect_reference<float>(c)
-                      : expect_reference<BFloat16>(c);
+      turn++ % 2 == 0 ? expect_reference<float>(c) : expect_reference<BFloat16>(c);
     }
 }
 
@@ -69,10 +64,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuOnTensorCores) {
       c.padding_left = turn % 3 == 0 ? 0 : turn % 3 == 1 ? K - 1 : K / 2;
       if (turn % 2 == 0)
         c.lengths = {(T + 1) / 2};
-      EXPECT_GT(
-          plan_band({c.shape(), /*backward=*/true, /*per_row=*/true, 1, 2})
-              .rows,
-          0);
+      EXPECT_GT(plan_band({c.shape(), /*backward=*/true, /*per_row=*/true, 1, 2}).rows, 0);
       expect_in_16_bits(c, brain);
     }
 }
@@ -94,8 +86,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuAsCapability75RunsIt) {
       ConvSetup setup;
       setup.shape = c.shape();
       setup.logits_of = c.kind;
-      return conv_task<S>(setup, /*backward=*/true, c.device, {}, nullptr)
-          .plan.uses_bands;
+      return conv_task<S>(setup, /*backward=*/true, c.device, {}, nullptr).plan.uses_bands;
     };
     // The bands of 127 taps need more than 64 KB.
     EXPECT_EQ(uses_bands(Float16{}), K == 31);
@@ -104,8 +95,7 @@ TEST_P(CudaConvOnHost, EqualsTheCpuAsCapability75RunsIt) {
 }
 
 TEST_P(CudaConvOnHost, EqualsTheCpuWithLengths) {
-  for (const std::vector<int64_t>& lengths :
-       {std::vector<int64_t>{70, 0, 13}, {64, 65, 1}})
+  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{70, 0, 13}, {64, 65, 1}})
     for (const int64_t K : {3, 31})
       for (const bool renormalize : {false, true})
         expect_in_all_types(
@@ -221,12 +211,7 @@ TEST_P(CudaConvOnHost, RowsWithoutASoftmaxAreNotNumbersAsOnTheCpu) {
   for (const int64_t K : {1, 3, 31})
     for (const double spoilt : {-HUGE_VAL, HUGE_VAL, std::nan("")}) {
       const ConvCase c = {
-          .kind = GetParam(),
-          .T = 70,
-          .H = 3,
-          .R = 8,
-          .K = K,
-          .padding_left = K - 1};
+          .kind = GetParam(), .T = 70, .H = 3, .R = 8, .K = K, .padding_left = K - 1};
       ConvValues values(c);
       const int64_t rows = c.logit_count() / K;
       for (int64_t n = rows / 4; n < rows; n += rows / 2)
@@ -253,19 +238,15 @@ TEST_P(CudaConvOnHost, SmallDevicesTakeLongKernelsOrSaySo) {
     expect_in_all_types(c);
   }
   const ConvCase c = {
-      .kind = GetParam(),
-      .B = 1,
-      .T = 4,
-      .K = 20000,
-      .device = {.shared = kMediumShared}};
+      .kind = GetParam(), .B = 1, .T = 4, .K = 20000, .device = {.shared = kMediumShared}};
   try {
     run_on_host<float>(c, ConvValues(c), /*backwards=*/false);
     FAIL() << "K = 20000 was taken";
   } catch (const Error& error) {
     EXPECT_STREQ(
         error.what(),
-        "[cuda] the kernel must fit into the shared memory of a block (101376 "
-        "bytes on this device), but got K = 20000 for heads of 4 channels");
+        "[cuda] the kernel must fit into the shared memory of a block (101376 bytes on this "
+        "device), but got K = 20000 for heads of 4 channels");
   }
 }
 
@@ -282,8 +263,7 @@ TEST_P(CudaConvOnHost, SeveralTilesOfABlockAndManyBlocksGiveTheSameSums) {
       .R = 1,
       .K = 3,
       .padding_left = 1};
-  const ConvPlan plan = plan_fma(
-      {c.shape(), /*backward=*/true, /*per_row=*/!light, /*vector=*/1});
+  const ConvPlan plan = plan_fma({c.shape(), /*backward=*/true, /*per_row=*/!light, /*vector=*/1});
   EXPECT_EQ(plan.tiles_per_block, light ? 4 : 1);
   EXPECT_EQ(c.B * plan.tiles % 4, 1);
   EXPECT_GT(sum_outputs(plan.units), 1);
@@ -335,8 +315,7 @@ TEST_P(CudaConvOnHost, LengthsBeyondTheSequenceAreClamped) {
 
 /// The sequence in chunks through the step form.
 template <class S>
-std::vector<S>
-stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
+std::vector<S> stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
   HostLauncher launcher;
   const auto x = narrowed<S>(values.x), logits = narrowed<S>(values.logits);
   const auto bias = narrowed<float>(values.bias);
@@ -368,10 +347,7 @@ stepped(const ConvCase& c, const ConvValues& values, int64_t chunk) {
         .y = out.data()};
     run(launcher, step);
     for (int64_t b = 0; b < c.B; ++b)
-      std::copy_n(
-          out.begin() + b * count * C,
-          count * C,
-          y.begin() + (b * c.T + t) * C);
+      std::copy_n(out.begin() + b * count * C, count * C, y.begin() + (b * c.T + t) * C);
   }
   return y;
 }
@@ -392,12 +368,8 @@ TEST_P(CudaConvOnHost, StepsOfAnySizeEqualTheFullForm) {
         SCOPED_TRACE(::testing::PrintToString(c));
         const ConvValues values(c);
         const ConvReference want(c, values);
-        EXPECT_LE(
-            error_of(stepped<float>(c, values, chunk), want.y),
-            bound<float>());
-        EXPECT_LE(
-            error_of(stepped<BFloat16>(c, values, chunk), want.y),
-            bound<BFloat16>());
+        EXPECT_LE(error_of(stepped<float>(c, values, chunk), want.y), bound<float>());
+        EXPECT_LE(error_of(stepped<BFloat16>(c, values, chunk), want.y), bound<BFloat16>());
       }
 }
 
@@ -405,12 +377,7 @@ TEST_P(CudaConvOnHost, StepsTakeLogitsOfMinusInfinity) {
   for (const int64_t K : {3, 17})
     for (const bool whole_row : {false, true}) {
       const ConvCase c = {
-          .kind = GetParam(),
-          .T = 40,
-          .H = 6,
-          .K = K,
-          .padding_left = K - 1,
-          .infinities = true};
+          .kind = GetParam(), .T = 40, .H = 6, .K = K, .padding_left = K - 1, .infinities = true};
       ConvValues values(c);
       if (whole_row)
         std::fill_n(values.logits.begin() + K, K, -HUGE_VAL);

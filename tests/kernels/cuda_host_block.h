@@ -33,8 +33,7 @@ class HostBlock {
   /// changes tells of threads that meet in memory without a barrier.
   HostBlock(size_t shared_bytes, bool backwards)
       : backwards_(backwards),
-        memory_(static_cast<char*>(
-            ::operator new (shared_bytes, std::align_val_t{16}))),
+        memory_(static_cast<char*>(::operator new (shared_bytes, std::align_val_t{16}))),
         shared_bytes_(shared_bytes) {}
 
   /// Another block, with shared memory that is not a number in any type.
@@ -60,9 +59,7 @@ class HostBlock {
   class Fragments {
    public:
     explicit Fragments(const HostBlock&) : lanes_(kWarps) {}
-    Lanes<T>& of(const HostWarp& warp) {
-      return lanes_[static_cast<size_t>(warp.index())];
-    }
+    Lanes<T>& of(const HostWarp& warp) { return lanes_[static_cast<size_t>(warp.index())]; }
 
    private:
     std::vector<Lanes<T>> lanes_;
@@ -70,9 +67,7 @@ class HostBlock {
 
  private:
   struct Free {
-    void operator()(char* p) const {
-      ::operator delete (p, std::align_val_t{16});
-    }
+    void operator()(char* p) const { ::operator delete (p, std::align_val_t{16}); }
   };
   bool backwards_;
   int64_t index_ = 0;

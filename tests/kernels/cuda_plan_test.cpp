@@ -11,8 +11,8 @@
 namespace seqconv::internal::kernels::cuda {
 namespace {
 
-constexpr int64_t kKernelSizes[] =
-    {1, 2, 3, 4, 7, 8, 14, 15, 16, 31, 32, 63, 64, 127, 255, 256, 511, 1000};
+constexpr int64_t kKernelSizes[] = {
+    1, 2, 3, 4, 7, 8, 14, 15, 16, 31, 32, 63, 64, 127, 255, 256, 511, 1000};
 constexpr int64_t kHeadChannels[] = {1, 3, 4, 8, 16, 60, 64, 100, 128, 1024};
 
 /// Calls check(request) over storage types, passes, sizes and vectors.
@@ -36,9 +36,8 @@ void for_requests(const Check& check) {
                     .padding_left = K / 2};
                 SCOPED_TRACE(
                     ::testing::Message()
-                    << "K " << K << " R " << R << " H " << H << " bytes "
-                    << bytes << " backward " << backward << " per row "
-                    << per_row << " vector " << vector);
+                    << "K " << K << " R " << R << " H " << H << " bytes " << bytes << " backward "
+                    << backward << " per row " << per_row << " vector " << vector);
                 check(ConvPlanRequest{shape, backward, per_row, vector, bytes});
               }
 }
@@ -85,8 +84,7 @@ TEST(CudaConvPlan, FitsEveryDeviceForKernelsUpTo511) {
     EXPECT_EQ(plan.pitch % request.vector, 0);
     EXPECT_EQ(plan.columns * request.vector, plan.width);
     EXPECT_EQ(plan.tap_pitch % 4, 0) << "taps are read 16 bytes at a time";
-    for (const int64_t at :
-         {plan.taps_at, plan.stats_at, plan.x_at, plan.y_at, plan.grads_at})
+    for (const int64_t at : {plan.taps_at, plan.stats_at, plan.x_at, plan.y_at, plan.grads_at})
       EXPECT_EQ(at % 16, 0);
     expect_covers(plan, request.shape);
   });
@@ -96,15 +94,9 @@ TEST(CudaConvPlan, PaperSizesLeaveRoomForSeveralBlocks) {
   for (const int64_t K : {3, 7, 15, 31})
     for (const int64_t H : {8, 16}) {
       const ConvShape shape = {
-          .batch = 8,
-          .steps = 4096,
-          .channels = 1024,
-          .heads = H,
-          .kernel_size = K};
+          .batch = 8, .steps = 4096, .channels = 1024, .heads = H, .kernel_size = K};
       for (const bool backward : {false, true}) {
-        EXPECT_LE(
-            plan_fma({shape, backward, true, 4, 4}).shared,
-            kMediumShared);
+        EXPECT_LE(plan_fma({shape, backward, true, 4, 4}).shared, kMediumShared);
         const ConvPlan band = plan_band({shape, backward, true, 1, 2});
         EXPECT_EQ(band.rows, K >= kFewestBandTaps ? 64 : 0);
         EXPECT_LE(band.shared, 56 * 1024);
@@ -116,8 +108,8 @@ TEST(CudaConvPlan, TensorCoresTakeKernelsOf15To255) {
   for_requests([](const ConvPlanRequest& request) {
     const ConvPlan plan = plan_band(request);
     const int64_t K = request.shape.kernel_size;
-    const bool can = request.storage_bytes == 2 && K >= 15 &&
-        request.shape.head_channels() % 8 == 0;
+    const bool can =
+        request.storage_bytes == 2 && K >= 15 && request.shape.head_channels() % 8 == 0;
     if (!can || K <= 255) {
       EXPECT_EQ(plan.rows > 0, can);
     }
@@ -144,20 +136,14 @@ TEST(CudaTalkPlan, FitsEveryDevice) {
         const TalkShape shape = {8, 10000, R * H, H, reach, reach / 2};
         const TalkPlan forward = plan_talk_forward(shape);
         const TalkPlan backward = plan_talk_backward(shape);
-        SCOPED_TRACE(
-            ::testing::Message()
-            << "R " << R << " H " << H << " reach " << reach);
+        SCOPED_TRACE(::testing::Message() << "R " << R << " H " << H << " reach " << reach);
         EXPECT_LE(forward.shared, kMediumShared);
         EXPECT_LE(backward.shared, kMediumShared);
         const TalkPlan small = plan_talk_forward(shape, kTuringShared);
         EXPECT_LE(small.shared, kTuringShared);
         EXPECT_GE(small.capacity, kTalkTile);
-        EXPECT_LE(
-            plan_talk_backward(shape, kTuringShared).shared,
-            kTuringShared);
-        EXPECT_GE(
-            forward.capacity,
-            reach <= 300 ? kTalkTile + reach + reach / 2 + 1 : kTalkTile);
+        EXPECT_LE(plan_talk_backward(shape, kTuringShared).shared, kTuringShared);
+        EXPECT_GE(forward.capacity, reach <= 300 ? kTalkTile + reach + reach / 2 + 1 : kTalkTile);
         for (const TalkPlan& plan : {forward, backward}) {
           EXPECT_LE(plan.width, kThreads);
           EXPECT_LT(plan.blocks, int64_t{1} << 31);
@@ -175,8 +161,7 @@ TEST(CudaTalkPlan, PaperSizesLeaveRoomForSeveralBlocksAndLongerWindows) {
       const TalkPlan plan = plan_talk_forward({8, 4096, 1024, H, reach, reach});
       EXPECT_LE(plan.shared, 56 * 1024) << H << " " << reach;
       // Offsets up to 1.1, those of a dropout of 0.1.
-      EXPECT_GE(plan.capacity, kTalkTile + kTalkSegment + 22 * reach / 10)
-          << H << " " << reach;
+      EXPECT_GE(plan.capacity, kTalkTile + kTalkSegment + 22 * reach / 10) << H << " " << reach;
       if (H < 1024 && reach <= 31) {
         EXPECT_EQ(plan.width, 64);
       }
@@ -226,48 +211,36 @@ TEST(CudaMma, MultipliesLikeTheInstruction) {
         want[m][n] += widen(a[16 * m + k]) * widen(b[16 * k + n]);
   HostWarp warp(0);
   Lanes<Matrices> left, right;
-  load_matrices<false>(warp, left, [&](int lane) {
-    return a + 16 * down_row(lane) + down_column(lane);
-  });
-  load_matrices<true>(warp, right, [&](int lane) {
-    return b + 16 * down_row(lane) + down_column(lane);
-  });
+  load_matrices<false>(
+      warp, left, [&](int lane) { return a + 16 * down_row(lane) + down_column(lane); });
+  load_matrices<true>(
+      warp, right, [&](int lane) { return b + 16 * down_row(lane) + down_column(lane); });
   for (int half = 0; half < 2; ++half) {
     Lanes<MmaSum> sums = {};
-    multiply_add<BFloat16>(warp, left, right, half, [&](int lane) -> MmaSum& {
-      return sums[lane];
-    });
+    multiply_add<BFloat16>(
+        warp, left, right, half, [&](int lane) -> MmaSum& { return sums[lane]; });
     for (int lane = 0; lane < kWarp; ++lane)
       for (int e = 0; e < 4; ++e)
-        EXPECT_EQ(
-            sums[lane].v[e],
-            want[sum_row(lane, e)][8 * half + sum_column(lane, e)]);
+        EXPECT_EQ(sums[lane].v[e], want[sum_row(lane, e)][8 * half + sum_column(lane, e)]);
   }
 }
 
 /// mma.m16n8k8 as documented: lane l holds of A [16, 8] the pairs a0, row l/4,
 /// and a1, row l/4 + 8, at columns 2 (l%4) and the next, of B [8, 8] the pair
 /// of rows 2 (l%4) and the next in column l/4, and of C what m16n8k16 holds.
-void half_mma(
-    Lanes<MmaSum>& sums,
-    Lanes<Matrices>& a,
-    int first,
-    Lanes<Matrices>& b,
-    int pair) {
+void half_mma(Lanes<MmaSum>& sums, Lanes<Matrices>& a, int first, Lanes<Matrices>& b, int pair) {
   float left[16][8], right[8][8];
   for (int lane = 0; lane < kWarp; ++lane)
     for (int i = 0; i < 2; ++i) {
       const int k = 2 * (lane % 4) + i;
       for (int p = 0; p < 2; ++p)
-        left[lane / 4 + 8 * p][k] =
-            of_pair<Float16>(a[lane].pair[first + p], i);
+        left[lane / 4 + 8 * p][k] = of_pair<Float16>(a[lane].pair[first + p], i);
       right[k][lane / 4] = of_pair<Float16>(b[lane].pair[pair], i);
     }
   for (int lane = 0; lane < kWarp; ++lane)
     for (int e = 0; e < 4; ++e)
       for (int k = 0; k < 8; ++k)
-        sums[lane].v[e] +=
-            left[sum_row(lane, e)][k] * right[k][sum_column(lane, e)];
+        sums[lane].v[e] += left[sum_row(lane, e)][k] * right[k][sum_column(lane, e)];
 }
 
 /// Compute capability 7.5 multiplies by halves, as mma_instruction pairs them.
@@ -279,17 +252,14 @@ TEST(CudaMma, TheHalvesOfCapability75MakeTheWhole) {
   }
   HostWarp warp(0);
   Lanes<Matrices> left, right;
-  load_matrices<false>(warp, left, [&](int lane) {
-    return a + 16 * down_row(lane) + down_column(lane);
-  });
-  load_matrices<true>(warp, right, [&](int lane) {
-    return b + 16 * down_row(lane) + down_column(lane);
-  });
+  load_matrices<false>(
+      warp, left, [&](int lane) { return a + 16 * down_row(lane) + down_column(lane); });
+  load_matrices<true>(
+      warp, right, [&](int lane) { return b + 16 * down_row(lane) + down_column(lane); });
   for (int half = 0; half < 2; ++half) {
     Lanes<MmaSum> whole = {}, halves = {};
-    multiply_add<Float16>(warp, left, right, half, [&](int lane) -> MmaSum& {
-      return whole[lane];
-    });
+    multiply_add<Float16>(
+        warp, left, right, half, [&](int lane) -> MmaSum& { return whole[lane]; });
     half_mma(halves, left, 0, right, 2 * half);
     half_mma(halves, left, 2, right, 2 * half + 1);
     for (int lane = 0; lane < kWarp; ++lane)

@@ -14,9 +14,7 @@
 namespace seqconv::internal::kernels::cuda::testing {
 
 /// The devices of compute capability 7.5, the oldest.
-inline constexpr Device kTuring = {
-    .shared = kTuringShared,
-    .multiplies_bfloat16 = false};
+inline constexpr Device kTuring = {.shared = kTuringShared, .multiplies_bfloat16 = false};
 
 /// A Launcher (launches.h) that runs every block at once.
 class HostLauncher {
@@ -103,8 +101,7 @@ double error_of(const std::vector<S>& got, const std::vector<double>& want) {
     return HUGE_VAL;
   double max_wanted = 0, worst = 0;
   for (size_t i = 0; i < want.size(); ++i) {
-    const double difference =
-        std::abs(static_cast<double>(widen(got[i])) - want[i]);
+    const double difference = std::abs(static_cast<double>(widen(got[i])) - want[i]);
     if (std::isnan(want[i]) && std::isnan(widen(got[i])))
       continue;
     if (!(difference < HUGE_VAL))
@@ -126,10 +123,7 @@ template <class S>
 std::vector<S> garbage(int64_t count) {
   std::vector<S> result(static_cast<size_t>(count));
   if (count > 0)
-    std::memset(
-        static_cast<void*>(result.data()),
-        0xff,
-        result.size() * sizeof(S));
+    std::memset(static_cast<void*>(result.data()), 0xff, result.size() * sizeof(S));
   return result;
 }
 

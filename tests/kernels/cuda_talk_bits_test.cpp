@@ -46,12 +46,7 @@ TEST(CudaTalkOnHost, TensorsMayStartAnywhere) {
   for (const int64_t R : {8, 16, 64, 100})
     for (const double largest : {1.0, 9.0}) {
       const TalkCase c = {
-          .B = 1,
-          .T = 150,
-          .R = R,
-          .max_left = 21,
-          .max_right = 7,
-          .largest = largest};
+          .B = 1, .T = 150, .R = R, .max_left = 21, .max_right = 7, .largest = largest};
       expect_same_bits_wherever<BFloat16>(c);
       expect_same_bits_wherever<Float16>(c);
       expect_same_bits_wherever<float>(c);
@@ -59,19 +54,16 @@ TEST(CudaTalkOnHost, TensorsMayStartAnywhere) {
 }
 
 TEST(CudaTalkOnHost, WhatFollowsLeavesNoTrace) {
-  const TalkCase c =
-      {.B = 1, .T = 200, .H = 3, .R = 8, .max_left = 40, .causal = true};
+  const TalkCase c = {.B = 1, .T = 200, .H = 3, .R = 8, .max_left = 40, .causal = true};
   const auto values = TalkValues::inexact(c);
   const auto want = run_on_host<float, float>(c, values, /*backwards=*/false);
   for (const int64_t T : {5, 64, 79, 131}) {
     TalkCase shorter = c;
     shorter.T = T;
     TalkValues first = values;
-    for (auto* const list :
-         {&first.x, &first.grad_y, &first.left, &first.right})
+    for (auto* const list : {&first.x, &first.grad_y, &first.left, &first.right})
       list->resize(list->size() / 200 * static_cast<size_t>(T));
-    const auto got =
-        run_on_host<float, float>(shorter, first, /*backwards=*/false);
+    const auto got = run_on_host<float, float>(shorter, first, /*backwards=*/false);
     auto same = want.y;
     same.resize(got.y.size());
     EXPECT_TRUE(same_bits(got.y, same)) << T;
@@ -82,8 +74,7 @@ TEST(CudaTalkOnHost, WhatFollowsLeavesNoTrace) {
 /// at: the sums of the other windows must not notice.
 TEST(CudaTalkOnHost, WindowsDoNotNoticeTheirNeighbours) {
   for (const int64_t R : {3, 4, 8, 64}) {
-    const TalkCase c =
-        {.B = 1, .T = 200, .H = 1, .R = R, .max_left = 60, .causal = true};
+    const TalkCase c = {.B = 1, .T = 200, .H = 1, .R = R, .max_left = 60, .causal = true};
     auto values = TalkValues::inexact(c);
     for (double& left : values.left)
       left /= 16;
@@ -92,8 +83,7 @@ TEST(CudaTalkOnHost, WindowsDoNotNoticeTheirNeighbours) {
     const auto got = run_on_host<float, float>(c, values, false);
     for (int64_t i = 0; i < c.T * R; ++i)
       if (i / R != 150) {
-        ASSERT_EQ(got.y[static_cast<size_t>(i)], want.y[static_cast<size_t>(i)])
-            << i;
+        ASSERT_EQ(got.y[static_cast<size_t>(i)], want.y[static_cast<size_t>(i)]) << i;
       }
   }
 }
@@ -101,8 +91,7 @@ TEST(CudaTalkOnHost, WindowsDoNotNoticeTheirNeighbours) {
 template <class S>
 void expect_nan_stays_in_its_segment(int64_t R) {
   SCOPED_TRACE(R);
-  const TalkCase c =
-      {.B = 1, .T = 200, .H = 1, .R = R, .max_left = 20, .max_right = 20};
+  const TalkCase c = {.B = 1, .T = 200, .H = 1, .R = R, .max_left = 20, .max_right = 20};
   TalkValues values(c);
   const auto want = run_on_host<S, S>(c, values, /*backwards=*/false);
   const int64_t bad = 70, end = 80;  // the row, and its segment's end
@@ -137,8 +126,7 @@ TEST(CudaTalkOnHost, ANanInARowShowsInItsWindowsAndItsSegmentsAlone) {
 template <class S>
 void expect_nan_stays_near_its_window(int64_t R) {
   SCOPED_TRACE(R);
-  const TalkCase c =
-      {.B = 1, .T = 300, .H = 1, .R = R, .max_left = 20, .max_right = 20};
+  const TalkCase c = {.B = 1, .T = 300, .H = 1, .R = R, .max_left = 20, .max_right = 20};
   TalkValues values(c);
   // Among positions that reach into the next tile, as its own window does not.
   const int64_t bad = 120;

@@ -19,17 +19,13 @@ struct TalkCase {
   bool wants_x = true, wants_offsets = true;  ///< gradients
 
   int64_t C() const { return H * R; }
-  TalkShape shape() const {
-    return {B, T, C(), H, max_left, causal ? 0 : max_right};
-  }
+  TalkShape shape() const { return {B, T, C(), H, max_left, causal ? 0 : max_right}; }
 };
 
 inline std::ostream& operator<<(std::ostream& out, const TalkCase& c) {
-  return out << "B " << c.B << " T " << c.T << " H " << c.H << " R " << c.R
-             << " left " << c.max_left << " right " << c.max_right
-             << (c.causal ? " causal" : "") << " largest " << c.largest
-             << (c.lengths.empty() ? "" : " lengths") << " of "
-             << c.device.shared;
+  return out << "B " << c.B << " T " << c.T << " H " << c.H << " R " << c.R << " left "
+             << c.max_left << " right " << c.max_right << (c.causal ? " causal" : "") << " largest "
+             << c.largest << (c.lengths.empty() ? "" : " lengths") << " of " << c.device.shared;
 }
 
 struct TalkValues {
@@ -46,8 +42,7 @@ struct TalkValues {
   /// Sums of these are not exact, so that another order has other bits.
   static TalkValues inexact(const TalkCase& c) {
     TalkValues values(c);
-    for (auto* const list :
-         {&values.x, &values.grad_y, &values.left, &values.right})
+    for (auto* const list : {&values.x, &values.grad_y, &values.left, &values.right})
       for (double& value : *list)
         value /= 1.1;
     return values;
@@ -57,8 +52,7 @@ struct TalkValues {
   static std::vector<double> offsets(const TalkCase& c, int64_t step) {
     std::vector<double> result;
     for (int64_t i = 0; i < c.B * c.T * c.H; ++i)
-      result.push_back(
-          static_cast<double>((i * 97 + step * step) % 257) / 256 * c.largest);
+      result.push_back(static_cast<double>((i * 97 + step * step) % 257) / 256 * c.largest);
     return widened(narrowed<BFloat16>(result));
   }
 };
@@ -71,18 +65,13 @@ struct TalkResult {
 
 template <class S, class O>
 TalkResult<S, O> run_on_host(
-    const TalkCase& c,
-    const TalkValues& values,
-    bool backwards,
-    size_t shift = 0) {
+    const TalkCase& c, const TalkValues& values, bool backwards, size_t shift = 0) {
   HostLauncher launcher(backwards, c.device);
   Shifted<S> x(narrowed<S>(values.x), shift);
   Shifted<S> grad_y(narrowed<S>(values.grad_y), shift);
   const auto left = narrowed<O>(values.left), right = narrowed<O>(values.right);
   const TalkOffsets offsets = {
-      left.data(),
-      c.causal ? nullptr : right.data(),
-      StorageOf<O>::kValue};
+      left.data(), c.causal ? nullptr : right.data(), StorageOf<O>::kValue};
   const int64_t* const lengths = c.lengths.empty() ? nullptr : c.lengths.data();
   TalkResult<S, O> result;
   Shifted<S> y(garbage<S>(c.B * c.T * c.C()), shift), grad_x = y;
@@ -106,17 +95,14 @@ TalkResult<S, O> run_on_host(
           .grad_y = grad_y.data(),
           .grad_x = c.wants_x ? grad_x.data() : nullptr,
           .grad_left = c.wants_offsets ? result.grad_left.data() : nullptr,
-          .grad_right =
-              c.causal || !c.wants_offsets ? nullptr : result.grad_right.data(),
+          .grad_right = c.causal || !c.wants_offsets ? nullptr : result.grad_right.data(),
           .workspace = workspace.data()});
   result.y = y.values();
   result.grad_x = grad_x.values();
   return result;
 }
 
-inline TalkResult<double, double> reference(
-    const TalkCase& c,
-    const TalkValues& values) {
+inline TalkResult<double, double> reference(const TalkCase& c, const TalkValues& values) {
   const Execution run = {kernels::testing::serial};
   const double* const right = c.causal ? nullptr : values.right.data();
   const int64_t* const lengths = c.lengths.empty() ? nullptr : c.lengths.data();
@@ -149,14 +135,10 @@ inline TalkResult<double, double> reference(
 
 template <class S, class O>
 void expect_result(
-    const TalkCase& c,
-    const TalkValues& values,
-    const TalkResult<double, double>& want) {
+    const TalkCase& c, const TalkValues& values, const TalkResult<double, double>& want) {
   SCOPED_TRACE(
-      ::testing::Message() << c << " storage "
-                           << static_cast<int>(StorageOf<S>::kValue)
-                           << " offsets "
-                           << static_cast<int>(StorageOf<O>::kValue));
+      ::testing::Message() << c << " storage " << static_cast<int>(StorageOf<S>::kValue)
+                           << " offsets " << static_cast<int>(StorageOf<O>::kValue));
   const auto got = run_on_host<S, O>(c, values, /*backwards=*/false);
   EXPECT_LE(error_of(got.y, want.y), bound<S>()) << "y";
   EXPECT_LE(error_of(got.grad_x, want.grad_x), bound<S>()) << "grad_x";

@@ -77,8 +77,7 @@ TEST_P(DecodingLoops, WeightRowsHeadByHead) {
       for (int64_t c = 0; c < C; ++c) {
         double sum = biased ? bias[static_cast<size_t>(c)] : 0.0, size = 1;
         for (int64_t j = 0; j < count; ++j) {
-          const double part =
-              taps[static_cast<size_t>(c / R * stride + j)] * rows.at(j, c);
+          const double part = taps[static_cast<size_t>(c / R * stride + j)] * rows.at(j, c);
           sum += part;
           size += std::abs(part);
         }
@@ -112,8 +111,7 @@ TEST_P(DecodingLoops, AttendAsTheSoftmaxOfScaledProducts) {
         double product = 0;
         for (int64_t c = h * R; c < (h + 1) * R; ++c)
           product += query[static_cast<size_t>(c)] * keys.at(s, c);
-        weights.push_back(
-            std::exp(product / std::sqrt(static_cast<double>(R))));
+        weights.push_back(std::exp(product / std::sqrt(static_cast<double>(R))));
         total += weights.back();
       }
       for (int64_t c = h * R; c < (h + 1) * R; ++c) {
@@ -129,11 +127,7 @@ TEST_P(DecodingLoops, AttendAsTheSoftmaxOfScaledProducts) {
 
 TEST_P(DecodingLoops, AttendToASourceAsToItsRows) {
   for (const auto& [H, R, count] :
-       {std::tuple{1, 1, 1},
-        {2, 5, 3},
-        {4, 16, 24},
-        {3, 33, 16},
-        {8, 64, 50}}) {
+       {std::tuple{1, 1, 1}, {2, 5, 3}, {4, 16, 24}, {3, 33, 16}, {8, 64, 50}}) {
     const int64_t C = int64_t{H} * R, rows = 9;
     const int64_t stride = (count + 15) / 16 * 16;
     const Rows keys(random_, count, C), values(random_, count, C);
@@ -155,8 +149,8 @@ TEST_P(DecodingLoops, AttendToASourceAsToItsRows) {
     auto queries = draw<float>(random_, rows * C);
     queries[static_cast<size_t>(5 * C)] = std::nanf("");  // of one row alone
     std::vector<float> y(queries.size());
-    std::vector<float> scores(static_cast<size_t>(
-        std::max<int64_t>(kSourceRowsAtMost * stride, H * count)));
+    std::vector<float> scores(
+        static_cast<size_t>(std::max<int64_t>(kSourceRowsAtMost * stride, H * count)));
     ops().attend_source(source, rows, queries.data(), scores.data(), y.data());
     for (int64_t r = 0; r < rows; ++r) {
       const float* const query = queries.data() + r * C;
@@ -230,8 +224,7 @@ TEST_P(DecodingLoops, KnowWhatNormalisesARowAsItIsNormalised) {
       auto x = draw<float>(random_, count);
       x[0] = first;
       std::vector<float> maxima(static_cast<size_t>(count / kMaximaBlock));
-      const SoftmaxTerms terms =
-          ops().softmax_terms(x.data(), count, maxima.data());
+      const SoftmaxTerms terms = ops().softmax_terms(x.data(), count, maxima.data());
       auto y = x;
       ops().log_softmax(y.data(), count);
       for (size_t i = 0; i < x.size(); ++i) {
@@ -251,10 +244,7 @@ TEST_P(DecodingLoops, KnowWhatNormalisesARowAsItIsNormalised) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    OfEveryIsa,
-    DecodingLoops,
-    ::testing::ValuesIn(supported_isas()),
-    testing::isa_name);
+    OfEveryIsa, DecodingLoops, ::testing::ValuesIn(supported_isas()), testing::isa_name);
 
 /// Taps [K] of one head, made from logits by hand.
 std::vector<float> made(const TapMaker& maker, const float* logits, int64_t n) {
@@ -277,8 +267,7 @@ TEST(TapMaker, GivesNoWeightToInputsThatAreNotThere) {
         total += std::exp(double{logits[static_cast<size_t>(j)]} - 200);
       for (int64_t j = 0; j < K; ++j) {
         const auto i = static_cast<size_t>(j);
-        const double exact =
-            j < K - seen ? 0.0 : std::exp(double{logits[i]} - 200) / total;
+        const double exact = j < K - seen ? 0.0 : std::exp(double{logits[i]} - 200) / total;
         EXPECT_NEAR(taps[i], exact, 1e-6) << K << " " << seen << " " << j;
       }
     }
@@ -299,8 +288,7 @@ constexpr Normalization kNormalizations[] = {
 
 /// The tap of logit w, as the definition of Normalization says, where |w| adds
 /// up to `sum` and w^2 to `squares`.
-double
-tap_of(Normalization normalization, double w, double sum, double squares) {
+double tap_of(Normalization normalization, double w, double sum, double squares) {
   const double l1 = sum + kNormEpsilon, l2 = std::sqrt(squares) + kNormEpsilon;
   switch (normalization) {
     case Normalization::kNone:
@@ -344,8 +332,8 @@ TEST(DecodingOps, NormalisedTapsAreThoseOfTheDefinition) {
         for (size_t j = 0; j < logits.size(); ++j) {
           const double want = tap_of(normalization, logits[j], sum, squares);
           EXPECT_NEAR(taps[j], want, 1e-6 * (1 + std::abs(want)))
-              << target_name(isa) << " " << static_cast<int>(normalization)
-              << ", K " << K << ", tap " << j;
+              << target_name(isa) << " " << static_cast<int>(normalization) << ", K " << K
+              << ", tap " << j;
         }
         EXPECT_EQ(taps.back(), 7);
       }
@@ -357,22 +345,15 @@ TEST(TapMaker, NormalisesEveryHeadByItself) {
     constexpr int64_t kHeads = 5;
     const auto logits = draw<float>(random, kHeads * K);
     for (const Normalization normalization : kNormalizations) {
-      const TapMaker all{
-          .normalization = normalization,
-          .heads = kHeads,
-          .kernel_size = K};
+      const TapMaker all{.normalization = normalization, .heads = kHeads, .kernel_size = K};
       const TapMaker one{.normalization = normalization, .kernel_size = K};
       std::vector<float> taps(static_cast<size_t>(all.size()));
       all.make(logits.data(), K, taps.data());
       for (int64_t h = 0; h < kHeads; ++h) {
         const std::vector<float> own = made(one, logits.data() + h * K, K);
-        EXPECT_TRUE(std::equal(
-            own.begin(),
-            own.end(),
-            taps.begin() + h * all.stride()));
+        EXPECT_TRUE(std::equal(own.begin(), own.end(), taps.begin() + h * all.stride()));
         if (normalization == Normalization::kNone) {
-          EXPECT_TRUE(
-              std::equal(own.begin(), own.end(), logits.begin() + h * K));
+          EXPECT_TRUE(std::equal(own.begin(), own.end(), logits.begin() + h * K));
         }
       }
     }

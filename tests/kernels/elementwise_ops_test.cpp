@@ -33,8 +33,7 @@ double sigmoid(double x) {
 
 /// Of element i.
 double keep(int64_t i) {
-  const bool kept = random_word(kDrop.seed, static_cast<uint64_t>(i)) >=
-      drop_threshold(kDrop.p);
+  const bool kept = random_word(kDrop.seed, static_cast<uint64_t>(i)) >= drop_threshold(kDrop.p);
   return kept ? 1 / (1 - kDrop.p) : 0;
 }
 
@@ -58,18 +57,13 @@ class ElementwiseOpsTest : public ::testing::TestWithParam<Isa> {
   }
 
   template <class T>
-  static void expect_equals(
-      const std::vector<T>& got,
-      const std::function<double(int64_t)>& want) {
+  static void expect_equals(const std::vector<T>& got, const std::function<double(int64_t)>& want) {
     EXPECT_LE(relative_error(got, table(want)), bound<T>());
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Isas,
-    ElementwiseOpsTest,
-    ::testing::ValuesIn(supported_isas()),
-    testing::isa_name);
+    Isas, ElementwiseOpsTest, ::testing::ValuesIn(supported_isas()), testing::isa_name);
 
 TEST_P(ElementwiseOpsTest, DropoutFollowsItsDefinition) {
   for_types([&]<class T>(T) {
@@ -79,9 +73,7 @@ TEST_P(ElementwiseOpsTest, DropoutFollowsItsDefinition) {
     ops.dropout(x.data(), y.data(), 0, kCount, kDrop);
     expect_equals(y, [&](int64_t i) { return x[place(i)] * keep(i); });
     ops.dropout_add(x.data(), r.data(), y.data(), 0, kCount, kDrop);
-    expect_equals(y, [&](int64_t i) {
-      return r[place(i)] + x[place(i)] * keep(i);
-    });
+    expect_equals(y, [&](int64_t i) { return r[place(i)] + x[place(i)] * keep(i); });
     ops.dropout_add(x.data(), r.data(), y.data(), 0, kCount, {});
     expect_equals(y, [&](int64_t i) { return r[place(i)] + x[place(i)]; });
   });
@@ -97,13 +89,9 @@ TEST_P(ElementwiseOpsTest, ActivationsFollowTheirDefinitions) {
       const Dropout drop = dropped ? kDrop : Dropout{};
       const auto factor = [&](int64_t i) { return dropped ? keep(i) : 1.0; };
       ops.relu(saved, y.data(), 0, kCount, drop);
-      expect_equals(y, [&](int64_t i) {
-        return std::max<double>(x[place(i)], 0) * factor(i);
-      });
+      expect_equals(y, [&](int64_t i) { return std::max<double>(x[place(i)], 0) * factor(i); });
       ops.swish(saved, y.data(), 0, kCount, drop);
-      expect_equals(y, [&](int64_t i) {
-        return x[place(i)] * sigmoid(x[place(i)]) * factor(i);
-      });
+      expect_equals(y, [&](int64_t i) { return x[place(i)] * sigmoid(x[place(i)]) * factor(i); });
       ops.swish_backward(saved, g.data(), y.data(), 0, kCount, drop);
       expect_equals(y, [&](int64_t i) {
         const double v = x[place(i)], s = sigmoid(v);
@@ -111,9 +99,7 @@ TEST_P(ElementwiseOpsTest, ActivationsFollowTheirDefinitions) {
       });
     }
     ops.relu_backward(saved, g.data(), y.data(), 0, kCount, {.p = 0.5});
-    expect_equals(y, [&](int64_t i) {
-      return x[place(i)] > 0 ? 2.0 * g[place(i)] : 0;
-    });
+    expect_equals(y, [&](int64_t i) { return x[place(i)] > 0 ? 2.0 * g[place(i)] : 0; });
   });
 }
 
@@ -126,14 +112,12 @@ TEST_P(ElementwiseOpsTest, GatesFollowTheirDefinition) {
     const auto gate = [&](int64_t i) { return sigmoid(x[place(kCount + i)]); };
     expect_equals(y, [&](int64_t i) { return x[place(i)] * gate(i); });
     ops.glu_backward(x.data(), g.data(), grad.data(), kCount);
-    expect_equals(
-        std::vector<T>(grad.begin(), grad.begin() + kCount),
-        [&](int64_t i) { return g[place(i)] * gate(i); });
-    expect_equals(
-        std::vector<T>(grad.begin() + kCount, grad.end()),
-        [&](int64_t i) {
-          return g[place(i)] * x[place(i)] * gate(i) * (1 - gate(i));
-        });
+    expect_equals(std::vector<T>(grad.begin(), grad.begin() + kCount), [&](int64_t i) {
+      return g[place(i)] * gate(i);
+    });
+    expect_equals(std::vector<T>(grad.begin() + kCount, grad.end()), [&](int64_t i) {
+      return g[place(i)] * x[place(i)] * gate(i) * (1 - gate(i));
+    });
   });
 }
 
@@ -157,8 +141,7 @@ TEST_P(ElementwiseOpsTest, NormsHaveMeanZeroAndVarianceOne) {
         .epsilon = 0.5,
         .drop = kDrop};
     elementwise_ops<T>(GetParam()).layer_norm(pass, 0, 1);
-    const auto z =
-        table([&](int64_t i) { return r[place(i)] + x[place(i)] * keep(i); });
+    const auto z = table([&](int64_t i) { return r[place(i)] + x[place(i)] * keep(i); });
     double mean = 0, variance = 0;
     for (const double v : z)
       mean += v / kCount;
@@ -168,9 +151,7 @@ TEST_P(ElementwiseOpsTest, NormsHaveMeanZeroAndVarianceOne) {
     EXPECT_NEAR(rstd, slope, bound<T>());
     const auto hat = [&](int64_t i) { return (z[place(i)] - mean) * slope; };
     expect_equals(normalized, hat);
-    expect_equals(y, [&](int64_t i) {
-      return hat(i) * weight[place(i)] + bias[place(i)];
-    });
+    expect_equals(y, [&](int64_t i) { return hat(i) * weight[place(i)] + bias[place(i)]; });
   });
 }
 
@@ -193,8 +174,7 @@ TEST_P(ElementwiseOpsTest, GradientsOfNormsFollowTheirFormula) {
         .drop = kDrop};
     elementwise_ops<T>(GetParam())
         .layer_norm_backward(pass, 0, 1, grad_weight.data(), grad_bias.data());
-    const auto weighted = table(
-        [&](int64_t i) { return double{g[place(i)]} * weight[place(i)]; });
+    const auto weighted = table([&](int64_t i) { return double{g[place(i)]} * weight[place(i)]; });
     double mean = 0, slope = 0;
     for (int64_t i = 0; i < kCount; ++i) {
       mean += weighted[place(i)] / kCount;
@@ -205,9 +185,7 @@ TEST_P(ElementwiseOpsTest, GradientsOfNormsFollowTheirFormula) {
     };
     expect_equals(grad_z, want);
     expect_equals(grad_x, [&](int64_t i) { return want(i) * keep(i); });
-    expect_equals(grad_weight, [&](int64_t i) {
-      return 1 + double{g[place(i)]} * hat[place(i)];
-    });
+    expect_equals(grad_weight, [&](int64_t i) { return 1 + double{g[place(i)]} * hat[place(i)]; });
     expect_equals(grad_bias, [&](int64_t i) { return 2.0 + g[place(i)]; });
   });
 }
@@ -263,30 +241,25 @@ TEST_P(ElementwiseOpsTest, BFloat16IsFloatRounded) {
   norm(half, a16.data(), y16.data());
   expect_rounded("layer_norm");
   std::vector<float> sums[2][2];
-  const auto norm_backward = [&]<class S>(
-                                 const auto& table,
-                                 const S* grad,
-                                 const S* normalized,
-                                 S* out,
-                                 std::vector<float>* sum) {
-    const std::vector<float> rstd = {0.5, 2};
-    LayerNormBackward<S> pass{.rows = 2, .channels = kCount};
-    pass.grad_y = grad;
-    pass.normalized = normalized;
-    pass.rstd = rstd.data();
-    pass.weight = weight.data();
-    pass.grad_z = out;
-    for (int i = 0; i < 2; ++i)
-      sum[i].assign(place(kCount), 0);
-    table.layer_norm_backward(pass, 0, 2, sum[0].data(), sum[1].data());
-  };
+  const auto norm_backward =
+      [&]<class S>(
+          const auto& table, const S* grad, const S* normalized, S* out, std::vector<float>* sum) {
+        const std::vector<float> rstd = {0.5, 2};
+        LayerNormBackward<S> pass{.rows = 2, .channels = kCount};
+        pass.grad_y = grad;
+        pass.normalized = normalized;
+        pass.rstd = rstd.data();
+        pass.weight = weight.data();
+        pass.grad_z = out;
+        for (int i = 0; i < 2; ++i)
+          sum[i].assign(place(kCount), 0);
+        table.layer_norm_backward(pass, 0, 2, sum[0].data(), sum[1].data());
+      };
   norm_backward(ops, a.data(), b.data(), y.data(), sums[0]);
   norm_backward(half, a16.data(), b16.data(), y16.data(), sums[1]);
   expect_rounded("layer_norm_backward");
   for (int i = 0; i < 2; ++i)  // not rounded
-    EXPECT_LE(
-        relative_error(sums[1][i], testing::wide(sums[0][i])),
-        bound<float>());
+    EXPECT_LE(relative_error(sums[1][i], testing::wide(sums[0][i])), bound<float>());
 }
 
 TEST_P(ElementwiseOpsTest, CrossEntropyFollowsItsDefinition) {
@@ -331,9 +304,7 @@ TEST_P(ElementwiseOpsTest, OptimisersFollowTheirFormulas) {
     auto param = p, mean = m, square = v;
     const AdamFactors<T> adam{0.5, 0.75, 0.25, 0.875, 0.125, 0.5, 0.25, 2};
     ops.adam(param.data(), g.data(), mean.data(), square.data(), kCount, adam);
-    const auto new_mean = [&](int64_t i) {
-      return 0.75 * m[place(i)] + 0.25 * 0.5 * g[place(i)];
-    };
+    const auto new_mean = [&](int64_t i) { return 0.75 * m[place(i)] + 0.25 * 0.5 * g[place(i)]; };
     const auto new_square = [&](int64_t i) {
       const double grad = 0.5 * g[place(i)];
       return 0.875 * v[place(i)] + 0.125 * grad * grad;
@@ -341,8 +312,7 @@ TEST_P(ElementwiseOpsTest, OptimisersFollowTheirFormulas) {
     expect_equals(mean, new_mean);
     expect_equals(square, new_square);
     expect_equals(param, [&](int64_t i) {
-      return 0.75 * p[place(i)] -
-          2 * new_mean(i) / (std::sqrt(new_square(i)) + 0.5);
+      return 0.75 * p[place(i)] - 2 * new_mean(i) / (std::sqrt(new_square(i)) + 0.5);
     });
     param = p, mean = m;
     const NagFactors<T> nag{0.75, 0.5, 0.25, 0.875, 2};
@@ -350,9 +320,7 @@ TEST_P(ElementwiseOpsTest, OptimisersFollowTheirFormulas) {
     expect_equals(param, [&](int64_t i) {
       return 0.75 * p[place(i)] + 0.5 * m[place(i)] - 0.25 * g[place(i)];
     });
-    expect_equals(mean, [&](int64_t i) {
-      return 0.875 * m[place(i)] - 2.0 * g[place(i)];
-    });
+    expect_equals(mean, [&](int64_t i) { return 0.875 * m[place(i)] - 2.0 * g[place(i)]; });
     double sum = 0;
     for (const T x : p)
       sum += double{x} * x;
@@ -407,9 +375,7 @@ TEST_P(ElementwiseOpsTest, RandomWordsEqualTheDefinition) {
     for (const int64_t count : {0, 1, 5, 31, 32, 33, 129, 515}) {
       std::vector<uint32_t> buffer(place(count + kRandomWordsSlack + 1), 42u);
       const uint32_t* const words =
-          random_word_rows_of(
-              GetParam())(seed, first, 0, 1, count, buffer.data())
-              .words;
+          random_word_rows_of(GetParam())(seed, first, 0, 1, count, buffer.data()).words;
       for (int64_t i = 0; i < count; ++i)
         ASSERT_EQ(words[i], random_word(seed, first + i)) << i;
       EXPECT_EQ(buffer.back(), 42u) << "beyond the slack, count " << count;
@@ -422,18 +388,14 @@ TEST_P(ElementwiseOpsTest, RowsOfRandomWordsEqualTheDefinition) {
     for (const int64_t step : {0, 1, 4, 62, 496})
       for (const int64_t rows : {1, 2, 3, 4, 5, 9})
         for (const int64_t count : {1, 7, 31, 32, 63, 130}) {
-          std::vector<uint32_t> buffer(
-              place(rows * (count + kRandomWordsSlack) + 1),
-              42u);
-          const WordRows got = random_word_rows_of(
-              GetParam())(seed, first, step, rows, count, buffer.data());
+          std::vector<uint32_t> buffer(place(rows * (count + kRandomWordsSlack) + 1), 42u);
+          const WordRows got =
+              random_word_rows_of(GetParam())(seed, first, step, rows, count, buffer.data());
           for (int64_t r = 0; r < rows; ++r)
             for (int64_t i = 0; i < count; ++i)
-              ASSERT_EQ(
-                  got.words[r * got.stride + i],
-                  random_word(seed, first + r * step + i))
-                  << "first " << first << ", step " << step << ", row " << r
-                  << " of " << rows << ", word " << i << " of " << count;
+              ASSERT_EQ(got.words[r * got.stride + i], random_word(seed, first + r * step + i))
+                  << "first " << first << ", step " << step << ", row " << r << " of " << rows
+                  << ", word " << i << " of " << count;
           EXPECT_EQ(buffer.back(), 42u) << "beyond the slack";
         }
 }

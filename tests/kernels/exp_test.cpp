@@ -66,11 +66,7 @@ class Exp : public ::testing::TestWithParam<Isa> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Isas,
-    Exp,
-    ::testing::ValuesIn(supported_isas()),
-    testing::isa_name);
+INSTANTIATE_TEST_SUITE_P(Isas, Exp, ::testing::ValuesIn(supported_isas()), testing::isa_name);
 
 TEST_P(Exp, IsExactToTwoUnitsOfTheLastPlace) {
   expect_exp<float>(-80, 80, 2.4e-7);
@@ -92,8 +88,7 @@ TEST_P(Exp, OfWhatVanishesIsZero) {
 }
 
 TEST_P(Exp, OfNaNIsNaN) {
-  for (const uint32_t bits :
-       {0x7fc00000u, 0xffc00000u, 0x7fffffffu, 0x7fc00001u})
+  for (const uint32_t bits : {0x7fc00000u, 0xffc00000u, 0x7fffffffu, 0x7fc00001u})
     for (const bool negative : {false, true}) {
       std::vector<float> values(48, std::bit_cast<float>(bits));
       exp(values, negative);

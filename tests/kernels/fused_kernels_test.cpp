@@ -42,8 +42,8 @@ class FusedKernels : public ::testing::Test {};
 using Types = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(FusedKernels, Types);
 
-const std::vector<int64_t> kAwkwardCounts =
-    {0, 1, 2, 7, 15, 16, 17, 63, 65, 511, 512, 513, 4095, 4097, 9001};
+const std::vector<int64_t> kAwkwardCounts = {
+    0, 1, 2, 7, 15, 16, 17, 63, 65, 511, 512, 513, 4095, 4097, 9001};
 
 TYPED_TEST(FusedKernels, DropoutKeepsWhatTheRandomWordsSay) {
   using T = TypeParam;
@@ -91,47 +91,18 @@ TYPED_TEST(FusedKernels, ActivationsMatchTheirDefinitions) {
       const Dropout drop{p, 9};
       const auto x = draw<T>(n, 4, 3), g = draw<T>(n, 5);
       std::vector<T> y(n), grad(n);
-      const auto keep = [&](int64_t i, T value) {
-        return p > 0 ? dropped(drop, i, value) : value;
-      };
-      activation_dropout(
-          x.data(),
-          y.data(),
-          n,
-          Activation::kSwish,
-          drop,
-          in_chunks(2));
+      const auto keep = [&](int64_t i, T value) { return p > 0 ? dropped(drop, i, value) : value; };
+      activation_dropout(x.data(), y.data(), n, Activation::kSwish, drop, in_chunks(2));
       activation_dropout_backward(
-          x.data(),
-          g.data(),
-          grad.data(),
-          n,
-          Activation::kSwish,
-          drop,
-          serial);
+          x.data(), g.data(), grad.data(), n, Activation::kSwish, drop, serial);
       for (int64_t i = 0; i < n; ++i) {
         const double v = x[i], s = 1 / (1 + std::exp(-v));
         ASSERT_NEAR(y[i], keep(i, static_cast<T>(v * s)), 10 * tolerance);
-        ASSERT_NEAR(
-            grad[i],
-            keep(i, g[i]) * (s + v * s * (1 - s)),
-            10 * tolerance);
+        ASSERT_NEAR(grad[i], keep(i, g[i]) * (s + v * s * (1 - s)), 10 * tolerance);
       }
-      activation_dropout(
-          x.data(),
-          y.data(),
-          n,
-          Activation::kRelu,
-          drop,
-          serial);
+      activation_dropout(x.data(), y.data(), n, Activation::kRelu, drop, serial);
       activation_dropout_backward(
-          y.data(),
-          g.data(),
-          grad.data(),
-          n,
-          Activation::kRelu,
-          drop,
-          serial);
+          y.data(), g.data(), grad.data(), n, Activation::kRelu, drop, serial);
       for (int64_t i = 0; i < n; ++i) {
         ASSERT_EQ(y[i], keep(i, std::max(x[i], T{0})));
         ASSERT_EQ(grad[i], x[i] > 0 ? keep(i, g[i]) : T{0});
@@ -143,26 +114,14 @@ TYPED_TEST(FusedKernels, ReluPassesNanOn) {
   using T = TypeParam;
   const std::vector<T> x(37, std::numeric_limits<T>::quiet_NaN());
   std::vector<T> y(37);
-  activation_dropout(
-      x.data(),
-      y.data(),
-      37,
-      Activation::kRelu,
-      Dropout{},
-      serial);
+  activation_dropout(x.data(), y.data(), 37, Activation::kRelu, Dropout{}, serial);
   for (const T value : y)
     EXPECT_TRUE(std::isnan(value));
   // And its gradient: where the value is not a number, the network is not at 0.
   const std::vector<T> g(37, T{3});
   std::vector<T> grad(37);
   activation_dropout_backward(
-      y.data(),
-      g.data(),
-      grad.data(),
-      37,
-      Activation::kRelu,
-      Dropout{},
-      serial);
+      y.data(), g.data(), grad.data(), 37, Activation::kRelu, Dropout{}, serial);
   EXPECT_EQ(grad, g);
 }
 
@@ -183,10 +142,7 @@ TYPED_TEST(FusedKernels, GluMatchesItsDefinitionAndZeroesPadding) {
         const double s = 1 / (1 + std::exp(-b)), go = g[r * C + c];
         EXPECT_NEAR(y[r * C + c], valid ? a * s : 0, tolerance * 5);
         EXPECT_NEAR(grad[r * 2 * C + c], valid ? go * s : 0, tolerance * 5);
-        EXPECT_NEAR(
-            grad[r * 2 * C + C + c],
-            valid ? go * a * s * (1 - s) : 0,
-            tolerance * 5);
+        EXPECT_NEAR(grad[r * 2 * C + C + c], valid ? go * a * s * (1 - s) : 0, tolerance * 5);
         if (!valid) {
           EXPECT_EQ(y[r * C + c], 0);
         }
@@ -236,8 +192,7 @@ TYPED_TEST(FusedKernels, LayerNormDoesNotDependOnThePartition) {
     return out;
   };
   const auto want = run(serial);
-  for (const auto& threads :
-       {ParallelFor(one_by_one), in_chunks(2), in_chunks(5)})
+  for (const auto& threads : {ParallelFor(one_by_one), in_chunks(2), in_chunks(5)})
     EXPECT_EQ(run(threads), want);
 }
 
@@ -301,9 +256,7 @@ TYPED_TEST(FusedKernels, CrossEntropyMatchesPlainSums) {
     std::vector<T> x = logits;
     std::vector<double> loss(rows), nll(rows);
     cross_entropy<T>(
-        {rows, V, x.data(), target.data(), loss.data(), nll.data(), true},
-        smoothed,
-        in_chunks(2));
+        {rows, V, x.data(), target.data(), loss.data(), nll.data(), true}, smoothed, in_chunks(2));
     for (int64_t r = 0; r < rows; ++r) {
       const T* row = logits.data() + r * V;
       double sum = 0, total = 0;
@@ -317,10 +270,8 @@ TYPED_TEST(FusedKernels, CrossEntropyMatchesPlainSums) {
       EXPECT_NEAR(loss[r], want, tolerance * std::max(1.0, want)) << V;
       for (int64_t i = 0; i < V; ++i) {
         const double p = std::exp(static_cast<double>(row[i])) / sum;
-        const double want_gradient =
-            p * (0.85 + 0.01 * V) - 0.01 - (i == target[r] ? 0.85 : 0.0);
-        ASSERT_NEAR(x[r * V + i], want_gradient, tolerance * (1 + 0.01 * V))
-            << i << " of " << V;
+        const double want_gradient = p * (0.85 + 0.01 * V) - 0.01 - (i == target[r] ? 0.85 : 0.0);
+        ASSERT_NEAR(x[r * V + i], want_gradient, tolerance * (1 + 0.01 * V)) << i << " of " << V;
       }
     }
   }
@@ -337,10 +288,7 @@ TYPED_TEST(FusedKernels, CrossEntropyShowsNanAndInfinity) {
         x[place] = bad;
         const int64_t target = 1;
         double loss = 0, nll = 0;
-        cross_entropy<T>(
-            {1, V, x.data(), &target, &loss, &nll, true},
-            {0.9, 0.1 / V},
-            serial);
+        cross_entropy<T>({1, V, x.data(), &target, &loss, &nll, true}, {0.9, 0.1 / V}, serial);
         EXPECT_FALSE(std::isfinite(loss)) << bad << " at " << place;
         EXPECT_FALSE(std::isfinite(nll)) << bad << " at " << place;
       }
@@ -351,10 +299,7 @@ TYPED_TEST(FusedKernels, CrossEntropyOfAMaskedWordIsFiniteWithoutSmoothing) {
   std::vector<T> x = {1, -std::numeric_limits<T>::infinity(), 2};
   const int64_t target = 2;
   double loss = 0, nll = 0;
-  cross_entropy<T>(
-      {1, 3, x.data(), &target, &loss, &nll, true},
-      {1, 0},
-      serial);
+  cross_entropy<T>({1, 3, x.data(), &target, &loss, &nll, true}, {1, 0}, serial);
   EXPECT_NEAR(loss, std::log1p(std::exp(-1.0)), 1e-6);
   EXPECT_EQ(x[1], 0);
 }

@@ -64,9 +64,7 @@ template <class S>
 struct LineAllocator {
   using value_type = S;
 
-  S* allocate(size_t count) {
-    return static_cast<S*>(::operator new(count * sizeof(S), kLine));
-  }
+  S* allocate(size_t count) { return static_cast<S*>(::operator new(count * sizeof(S), kLine)); }
   void deallocate(S* p, size_t) { ::operator delete(p, kLine); }
   bool operator==(const LineAllocator&) const { return true; }
 
@@ -81,9 +79,7 @@ using Lines = std::vector<S, LineAllocator<S>>;
 
 /// Error relative to the largest wanted value.
 template <class S, class Allocator>
-double relative_error(
-    const std::vector<S, Allocator>& got,
-    const std::vector<double>& want) {
+double relative_error(const std::vector<S, Allocator>& got, const std::vector<double>& want) {
   EXPECT_EQ(got.size(), want.size());
   if (got.size() != want.size())
     return INFINITY;
@@ -102,9 +98,7 @@ double relative_error(
 /// the last place of a bfloat16 store.
 template <class S>
 constexpr double bound() {
-  return std::is_same_v<S, double> ? 1e-12
-      : std::is_same_v<S, float>   ? 1e-5
-                                   : 4e-3;
+  return std::is_same_v<S, double> ? 1e-12 : std::is_same_v<S, float> ? 1e-5 : 4e-3;
 }
 
 inline size_t place(int64_t i) {

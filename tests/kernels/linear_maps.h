@@ -31,8 +31,7 @@ struct WholeRow {
       size = std::max(size, std::abs(x[k]));
     unit = size / 127;
     for (int64_t k = 0; k < K; ++k)
-      values.push_back(
-          static_cast<int32_t>(std::nearbyint(x[k] * (127 / size))));
+      values.push_back(static_cast<int32_t>(std::nearbyint(x[k] * (127 / size))));
   }
 };
 
@@ -42,8 +41,7 @@ struct LinearMap {
   LinearEnd end;
   std::vector<float> x, weight, bias, residual;
 
-  LinearMap(int64_t rows, int64_t K, int64_t N, LinearEnd end)
-      : rows(rows), K(K), N(N), end(end) {
+  LinearMap(int64_t rows, int64_t K, int64_t N, LinearEnd end) : rows(rows), K(K), N(N), end(end) {
     std::mt19937 random(static_cast<uint32_t>(rows * 31 + K * 7 + N));
     std::normal_distribution<float> normal;
     for (const auto& [values, count] :
@@ -75,8 +73,7 @@ struct LinearMap {
         .y = y.data()};
   }
   /// y from rows one after the other.
-  std::vector<float> run(LinearKind kind, const ParallelFor& parallel_for)
-      const {
+  std::vector<float> run(LinearKind kind, const ParallelFor& parallel_for) const {
     std::vector<float> y(place(rows * N), 7);
     packed_linear(packed(kind), pass(y), parallel_for);
     return y;
@@ -92,11 +89,8 @@ struct LinearMap {
     const float* const b = weight.data() + output * K;
     if (kind.type == WeightType::kInt8) {
       const WholeRow left(a, K), right(b, K);
-      const double whole = std::inner_product(
-          left.values.begin(),
-          left.values.end(),
-          right.values.begin(),
-          0.0);
+      const double whole =
+          std::inner_product(left.values.begin(), left.values.end(), right.values.begin(), 0.0);
       const double value = whole * double{left.unit} * right.unit;
       return {value, std::abs(value)};
     }
@@ -149,16 +143,14 @@ class PackedLinearPass : public ::testing::TestWithParam<LinearKind> {
       const float* const got = y.data() + row * stride;
       for (int64_t n = 0; n < map.N; ++n) {
         const auto sum = map.sum(GetParam(), row, n);
-        const auto gate =
-            map.gated() ? map.sum(GetParam(), row, map.N + n) : sum;
-        double want = map.ended(
-            sum.value + bias(n),
-            gate.value + bias(map.gated() ? map.N + n : n));
+        const auto gate = map.gated() ? map.sum(GetParam(), row, map.N + n) : sum;
+        double want =
+            map.ended(sum.value + bias(n), gate.value + bias(map.gated() ? map.N + n : n));
         if (residual)
           want += map.residual[place(row * map.N + n)];
         ASSERT_NEAR(got[n], want, 1e-6 * (3 + sum.size + gate.size))
-            << map.rows << " x " << map.K << " x " << map.N << " end "
-            << static_cast<int>(map.end) << " row " << row << " n " << n;
+            << map.rows << " x " << map.K << " x " << map.N << " end " << static_cast<int>(map.end)
+            << " row " << row << " n " << n;
       }
       for (int64_t n = map.N; n < stride; ++n)
         ASSERT_EQ(got[n], 7) << "beyond row " << row;

@@ -30,8 +30,7 @@ std::vector<T> cast(const std::vector<double>& values) {
 }
 
 /// Row `row` of a [S, N] tensor.
-std::vector<double>
-row_of(const std::vector<double>& all, int64_t row, size_t n) {
+std::vector<double> row_of(const std::vector<double>& all, int64_t row, size_t n) {
   return {all.begin() + row * n, all.begin() + (row + 1) * n};
 }
 
@@ -51,9 +50,7 @@ void check_adam(const GoldenCase& golden) {
     options.weight_decay = golden.number("weight_decay");
     options.step = static_cast<int64_t>(s) + 1;
     adam_step(p.data(), g.data(), m.data(), v.data(), n, options, serial);
-    const auto want = [&](const char* name) {
-      return row_of(golden.values(name), s, n);
-    };
+    const auto want = [&](const char* name) { return row_of(golden.values(name), s, n); };
     EXPECT_LE(golden_error(p.data(), want("params")), kBound<T>) << s;
     EXPECT_LE(golden_error(m.data(), want("exp_avg")), kBound<T>) << s;
     EXPECT_LE(golden_error(v.data(), want("exp_avg_sq")), kBound<T>) << s;
@@ -74,12 +71,9 @@ void check_nag(const GoldenCase& golden) {
     options.momentum = golden.number("momentum");
     options.weight_decay = golden.number("weight_decay");
     nag_step(p.data(), g.data(), buffer.data(), n, options, serial);
-    const auto want = [&](const char* name) {
-      return row_of(golden.values(name), s, n);
-    };
+    const auto want = [&](const char* name) { return row_of(golden.values(name), s, n); };
     EXPECT_LE(golden_error(p.data(), want("params")), kBound<T>) << s;
-    EXPECT_LE(golden_error(buffer.data(), want("momentum_buffer")), kBound<T>)
-        << s;
+    EXPECT_LE(golden_error(buffer.data(), want("momentum_buffer")), kBound<T>) << s;
   }
 }
 
@@ -93,8 +87,8 @@ void check_clip(const GoldenCase& golden) {
     flat.insert(flat.end(), part.begin(), part.end());
     want.insert(want.end(), clipped.begin(), clipped.end());
   }
-  const double norm = std::sqrt(
-      squared_norm(flat.data(), static_cast<int64_t>(flat.size()), serial));
+  const double norm =
+      std::sqrt(squared_norm(flat.data(), static_cast<int64_t>(flat.size()), serial));
   EXPECT_LE(golden_error(&norm, golden.values("total_norm")), 1e-12);
   const double factor = clip_factor(norm, golden.number("max_norm"));
   EXPECT_LE(golden_error(&factor, golden.values("factor")), 1e-12);

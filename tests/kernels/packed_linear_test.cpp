@@ -24,15 +24,11 @@ using testing::serial;
 using testing::WholeRow;
 
 constexpr LinearEnd kEnds[] = {
-    LinearEnd::kNone,
-    LinearEnd::kRelu,
-    LinearEnd::kSwish,
-    LinearEnd::kGlu};
+    LinearEnd::kNone, LinearEnd::kRelu, LinearEnd::kSwish, LinearEnd::kGlu};
 
 std::vector<LinearKind> all_kinds() {
   std::vector<LinearKind> kinds;
-  for (const WeightType type :
-       {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8})
+  for (const WeightType type : {WeightType::kFloat32, WeightType::kBfloat16, WeightType::kInt8})
     for (const LinearTarget target : linear_targets(type))
       kinds.push_back({type, target});
   return kinds;
@@ -48,15 +44,10 @@ std::string kind_name(const ::testing::TestParamInfo<LinearKind>& info) {
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() &&
-      std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds,
-    PackedLinearPass,
-    ::testing::ValuesIn(all_kinds()),
-    kind_name);
+INSTANTIATE_TEST_SUITE_P(Kinds, PackedLinearPass, ::testing::ValuesIn(all_kinds()), kind_name);
 
 TEST_P(PackedLinearPass, MatchesPlainLoopsForAwkwardSizes) {
   int turn = 0;
@@ -80,14 +71,12 @@ TEST_P(PackedLinearPass, MatchesPlainLoopsForAwkwardSizes) {
 
 TEST_P(PackedLinearPass, HasTheSameBitsHoweverItIsCut) {
   for (const LinearEnd end : kEnds)
-    for (const auto& [rows, K] :
-         {std::pair{1, 300}, {3, 300}, {7, 300}, {13, 1024}, {37, 2048}}) {
+    for (const auto& [rows, K] : {std::pair{1, 300}, {3, 300}, {7, 300}, {13, 1024}, {37, 2048}}) {
       const LinearMap map(rows, K, K > 1000 ? 34 : 150, end);
       const PackedLinear packed = map.packed(GetParam());
       std::vector<float> all(place(rows * map.N)), y(all.size());
       packed_linear(packed, map.pass(all), serial);
-      for (const ParallelFor& split :
-           {in_chunks(2), in_chunks(5), ParallelFor(one_by_one)}) {
+      for (const ParallelFor& split : {in_chunks(2), in_chunks(5), ParallelFor(one_by_one)}) {
         std::fill(y.begin(), y.end(), 7.0F);
         packed_linear(packed, map.pass(y), split);
         ASSERT_TRUE(same_bits(all, y)) << rows << " rows";
@@ -112,18 +101,14 @@ TEST_P(PackedLinearPass, HasTheSameBitsInEveryPlace) {
     LinearMap map(14, 77, 203, end);
     for (int64_t o = 0; o < map.outputs(); ++o) {
       const int64_t first = o < map.N ? 0 : map.N;
-      std::copy_n(
-          map.weight.begin() + first * map.K,
-          map.K,
-          map.weight.begin() + o * map.K);
+      std::copy_n(map.weight.begin() + first * map.K, map.K, map.weight.begin() + o * map.K);
       map.bias[place(o)] = map.bias[place(first)];
     }
     for (int64_t i = 0; i < map.rows * map.N; ++i)
       map.residual[place(i)] = map.residual[place(i / map.N * map.N)];
     const std::vector<float> y = map.run(GetParam(), serial);
     for (int64_t i = 0; i < map.rows * map.N; ++i)
-      ASSERT_EQ(y[place(i)], y[place(i / map.N * map.N)])
-          << i / map.N << " " << i % map.N;
+      ASSERT_EQ(y[place(i)], y[place(i / map.N * map.N)]) << i / map.N << " " << i % map.N;
   }
 }
 
@@ -207,16 +192,8 @@ TEST_P(PackedLinearPass, ActivatesToFourUnitsOfTheLastPlace) {
   for (const LinearEnd end : {LinearEnd::kSwish, LinearEnd::kGlu}) {
     const bool gated = end == LinearEnd::kGlu;
     packed_linear(
-        {weight.data(),
-         gated ? 2 : 1,
-         1,
-         gated,
-         GetParam().type,
-         GetParam().target},
-        {.rows = static_cast<int64_t>(x.size()),
-         .x = x.data(),
-         .end = end,
-         .y = y.data()},
+        {weight.data(), gated ? 2 : 1, 1, gated, GetParam().type, GetParam().target},
+        {.rows = static_cast<int64_t>(x.size()), .x = x.data(), .end = end, .y = y.data()},
         serial);
     for (size_t i = 0; i < x.size(); ++i) {
       const double z = x[i], want = z / (1 + std::exp(-z));
@@ -241,12 +218,7 @@ TEST_P(PackedLinearPass, TakesLittleMoreMemoryThanItsWeights) {
     const auto count = static_cast<double>(weight.size());
     for (const bool gated : {false, true}) {
       const PackedLinear packed(
-          weight.data(),
-          2 * N,
-          64,
-          gated,
-          GetParam().type,
-          GetParam().target);
+          weight.data(), 2 * N, 64, gated, GetParam().type, GetParam().target);
       const auto bytes = static_cast<double>(packed.bytes());
       switch (GetParam().type) {
         case WeightType::kFloat32:
@@ -323,16 +295,12 @@ TEST(PackedInt8Linear, IsTheSameOfWholeNumbersAsOfThoseThatTheyWere) {
   std::vector<int8_t> values(map.weight.size());
   std::vector<float> scales(place(map.outputs()));
   for (int64_t n = 0; n < map.outputs(); ++n)
-    scales[place(n)] = quantize_row(
-        map.weight.data() + n * map.K,
-        map.K,
-        values.data() + n * map.K);
+    scales[place(n)] =
+        quantize_row(map.weight.data() + n * map.K, map.K, values.data() + n * map.K);
   const LinearTarget target = best_linear_target(WeightType::kInt8);
   std::vector<float> y(place(map.rows * map.N));
   packed_linear(
-      {Int8Weights{values.data(), scales.data()}, map.outputs(), map.K, true},
-      map.pass(y),
-      serial);
+      {Int8Weights{values.data(), scales.data()}, map.outputs(), map.K, true}, map.pass(y), serial);
   EXPECT_TRUE(same_bits(map.run({WeightType::kInt8, target}, serial), y));
 }
 

@@ -36,9 +36,7 @@ TEST_P(PackedLinearPass, OfSomeRowsHasTheBitsOfAll) {
       packed_linear(few, pass, serial);
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t i = 0; i < count; ++i)
-          ASSERT_EQ(
-              y[place(row * count + i)],
-              all[place(row * N + some[place(i)])])
+          ASSERT_EQ(y[place(row * count + i)], all[place(row * N + some[place(i)])])
               << N << " outputs, " << count << " of them, row " << row;
     }
   }
@@ -46,8 +44,7 @@ TEST_P(PackedLinearPass, OfSomeRowsHasTheBitsOfAll) {
 
 TEST(PackedLinearErrors, AreRowsThatAreNotThere) {
   const std::vector<float> weight(6, 1.0F);
-  const PackedLinear packed(weight.data(), 2, 3),
-      gated(weight.data(), 2, 3, true);
+  const PackedLinear packed(weight.data(), 2, 3), gated(weight.data(), 2, 3, true);
   for (const int32_t row : {-1, 2})
     EXPECT_EQ(
         seqconv::testing::error_of([&] {

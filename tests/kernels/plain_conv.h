@@ -19,12 +19,9 @@ struct PlainConvCase {
   std::vector<int64_t> lengths;
   int64_t streams_from = Execution{}.streams_from;
 
-  int64_t valid(int64_t b) const {
-    return lengths.empty() ? shape.steps : lengths[place(b)];
-  }
+  int64_t valid(int64_t b) const { return lengths.empty() ? shape.steps : lengths[place(b)]; }
   int64_t logit_count() const {
-    return (dynamic ? shape.batch * shape.steps : 1) * shape.heads *
-        shape.kernel_size;
+    return (dynamic ? shape.batch * shape.steps : 1) * shape.heads * shape.kernel_size;
   }
   /// The number of the first logit of a position and head.
   int64_t first_logit(int64_t b, int64_t t, int64_t h) const {
@@ -44,8 +41,7 @@ struct PlainConv {
   double keep(int64_t i) const {
     if (!c.drop.seeded)
       return 1;
-    return random_word(c.drop.seed, static_cast<uint64_t>(i)) >=
-            drop_threshold(c.drop.p)
+    return random_word(c.drop.seed, static_cast<uint64_t>(i)) >= drop_threshold(c.drop.p)
         ? 1 / (1 - c.drop.p)
         : 0;
   }
@@ -71,9 +67,7 @@ struct PlainConv {
       return from >= 0 && from < c.valid(b);
     };
     const std::vector<double> w = taps(first, inside);
-    const auto row = [&](int64_t of) {
-      return place((b * s.steps + of) * s.channels + h * R);
-    };
+    const auto row = [&](int64_t of) { return place((b * s.steps + of) * s.channels + h * R); };
     // Pointers: checked elements of vectors take far longer.
     const size_t at = row(t);
     const double* const g = &grad_y[at];
@@ -116,15 +110,12 @@ struct PlainConv {
   }
 
   void add_logit_gradients(
-      int64_t first,
-      const std::vector<double>& w,
-      const std::vector<double>& grad) {
+      int64_t first, const std::vector<double>& w, const std::vector<double>& grad) {
     double mean = 0;
     for (size_t j = 0; j < w.size(); ++j)
       mean += w[j] * grad[j];
     for (size_t j = 0; j < w.size(); ++j)
-      grad_logits[place(first) + j] +=
-          c.softmax ? w[j] * (grad[j] - mean) : grad[j];
+      grad_logits[place(first) + j] += c.softmax ? w[j] * (grad[j] - mean) : grad[j];
   }
 };
 

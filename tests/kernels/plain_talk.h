@@ -13,9 +13,7 @@ struct PlainTalkCase {
   double min = 0;
   int64_t streams_from = Execution{}.streams_from;
 
-  int64_t valid(int64_t b) const {
-    return lengths.empty() ? shape.steps : lengths[place(b)];
-  }
+  int64_t valid(int64_t b) const { return lengths.empty() ? shape.steps : lengths[place(b)]; }
 };
 
 /// The weight of position s in the window of t, and its derivatives.
@@ -43,8 +41,7 @@ struct PlainTalk {
       return std::min(std::max(p, 0.0), static_cast<double>(last));
     };
     const double from = clamp(double(t) - left[o] * double(s.max_left));
-    const double to =
-        clamp(double(t) + (right.empty() ? 0 : right[o] * double(s.max_right)));
+    const double to = clamp(double(t) + (right.empty() ? 0 : right[o] * double(s.max_right)));
     const double scale = 1.0 / double(s.window());
     const auto row = [&](double p) {
       const auto n = b * s.steps + static_cast<int64_t>(p);

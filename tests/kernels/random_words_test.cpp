@@ -10,18 +10,14 @@ namespace seqconv::internal::kernels {
 namespace {
 
 const uint32_t* random_words(
-    uint64_t seed,
-    uint64_t first,
-    int64_t count,
-    std::vector<uint32_t>& buffer) {
+    uint64_t seed, uint64_t first, int64_t count, std::vector<uint32_t>& buffer) {
   return random_word_rows(seed, first, 0, 1, count, buffer.data()).words;
 }
 
 TEST(RandomWords, EqualTheDefinitionAtEveryOffsetAndCount) {
   const uint64_t seed = 0x0123456789abcdefULL;
   for (const uint64_t first : {0, 1, 2, 3, 4, 31, 1000, 4093})
-    for (const int64_t count :
-         {0, 1, 3, 4, 5, 31, 32, 33, 127, 128, 129, 515}) {
+    for (const int64_t count : {0, 1, 3, 4, 5, 31, 32, 33, 127, 128, 129, 515}) {
       std::vector<uint32_t> buffer(count + kRandomWordsSlack, 7u);
       const uint32_t* words = random_words(seed, first, count, buffer);
       for (int64_t i = 0; i < count; ++i)

@@ -107,21 +107,15 @@ TEST_F(StepTest, WritesOneColumnOfTheState) {
   for (int64_t n = 0; n < kRows; ++n)
     for (int64_t slot = 0; slot < kTaps - 1; ++slot)
       for (int64_t c = 0; c < kChannels; ++c) {
-        const size_t i =
-            testing::place((n * (kTaps - 1) + slot) * kChannels + c);
-        const float want =
-            slot == kSlot ? x[testing::place(n * kChannels + c)] : before[i];
+        const size_t i = testing::place((n * (kTaps - 1) + slot) * kChannels + c);
+        const float want = slot == kSlot ? x[testing::place(n * kChannels + c)] : before[i];
         ASSERT_EQ(ring[i], want) << n << " " << slot << " " << c;
       }
 }
 
 /// The backward pass of a head of one channel, of positions of two sequences.
 void differentiate(
-    bool dynamic,
-    bool renormalize,
-    int64_t steps,
-    int64_t K,
-    const ParallelFor& parallel_for) {
+    bool dynamic, bool renormalize, int64_t steps, int64_t K, const ParallelFor& parallel_for) {
   const auto count = testing::place(2 * steps);
   const std::vector<float> x(count, 1.0f), grad_y(count, 1.0f);
   const std::vector<float> logits((dynamic ? count : 1) * testing::place(K));
@@ -155,15 +149,10 @@ TEST(ConvBackward, HasWorkForManyThreads) {
   for (const bool dynamic : {false, true})
     for (const bool renormalize : {false, true}) {
       int64_t pieces = 0;
-      differentiate(
-          dynamic,
-          renormalize,
-          kSteps,
-          3,
-          [&](int64_t count, int64_t, const auto& body) {
-            pieces = std::max(pieces, count);
-            body(0, count);
-          });
+      differentiate(dynamic, renormalize, kSteps, 3, [&](int64_t count, int64_t, const auto& body) {
+        pieces = std::max(pieces, count);
+        body(0, count);
+      });
       EXPECT_GE(pieces, 200) << dynamic << renormalize;
     }
 }

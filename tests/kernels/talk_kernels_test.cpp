@@ -21,8 +21,7 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
   /// Multiples of 1/128: positions are exact, in bfloat16 too.
   std::vector<double> offsets(const TalkCase& c) {
     std::uniform_int_distribution<int> step(int(128 * c.min), int(128 * c.max));
-    std::vector<double> values(
-        place(c.shape.batch * c.shape.steps * c.shape.heads));
+    std::vector<double> values(place(c.shape.batch * c.shape.steps * c.shape.heads));
     for (double& v : values)
       v = testing::value(stored<BFloat16>(step(random_) / 128.0));
     return values;
@@ -47,27 +46,17 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
     const TalkCase& c = plain.c;
     const TalkShape& s = c.shape;
     SCOPED_TRACE(
-        ::testing::Message()
-        << "T " << s.steps << " C " << s.channels << " H " << s.heads
-        << " reach " << s.max_left << " " << s.max_right << " bytes "
-        << sizeof(S) << " " << sizeof(O));
+        ::testing::Message() << "T " << s.steps << " C " << s.channels << " H " << s.heads
+                             << " reach " << s.max_left << " " << s.max_right << " bytes "
+                             << sizeof(S) << " " << sizeof(O));
     const auto x = stored<S>(plain.x), grad_y = stored<S>(plain.grad_y);
     const auto left = stored<O>(plain.left), right = stored<O>(plain.right);
     testing::Lines<S> y(x.size()), grad_x(x.size());
     std::vector<O> grad_left(left.size()), grad_right(right.size());
     const O* const to_right = right.empty() ? nullptr : right.data();
-    const int64_t* const lengths =
-        c.lengths.empty() ? nullptr : c.lengths.data();
+    const int64_t* const lengths = c.lengths.empty() ? nullptr : c.lengths.data();
     const Execution run{testing::in_chunks(3), GetParam(), c.streams_from};
-    talk_forward(
-        TalkForward<S, O>{
-            s,
-            x.data(),
-            left.data(),
-            to_right,
-            lengths,
-            y.data()},
-        run);
+    talk_forward(TalkForward<S, O>{s, x.data(), left.data(), to_right, lengths, y.data()}, run);
     talk_backward(
         TalkBackward<S, O>{
             s,
@@ -102,10 +91,7 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Isas,
-    TalkKernels,
-    ::testing::ValuesIn(supported_isas()),
-    testing::isa_name);
+    Isas, TalkKernels, ::testing::ValuesIn(supported_isas()), testing::isa_name);
 
 TEST_P(TalkKernels, EqualSumsOverWindowsOnAwkwardSizes) {
   constexpr std::pair<int64_t, int64_t> kWidths[] = {
@@ -124,32 +110,26 @@ TEST_P(TalkKernels, EqualSumsOverWindowsOnAwkwardSizes) {
   for (const int64_t T : {1, 2, 31, 129, 300, 600})
     for (const int64_t reach : {0, 1, 3, 15, 31, 63}) {
       const auto [C, H] = kWidths[turn++ % std::size(kWidths)];
-      expect_plain_everywhere(
-          {.shape = {2, T, C, H, reach, turn % 2 == 0 ? reach : 0}});
+      expect_plain_everywhere({.shape = {2, T, C, H, reach, turn % 2 == 0 ? reach : 0}});
     }
 }
 
 TEST_P(TalkKernels, EqualSumsOverWindowsThatReachFurtherThanExpected) {
-  for (const auto& [C, H] :
-       {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
-    expect_plain_everywhere(
-        {.shape = {3, 300, C, H, 31, 15}, .lengths = {300, 0, 140}, .max = 2});
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
+    expect_plain_everywhere({.shape = {3, 300, C, H, 31, 15}, .lengths = {300, 0, 140}, .max = 2});
 }
 
 TEST_P(TalkKernels, EqualSumsOverWindowsThatReachToOneSideOrTheOther) {
-  for (const auto& [C, H] :
-       {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
     for (const auto& [left, right] :
          {std::pair<int64_t, int64_t>{0, 5}, {5, 0}, {0, 63}, {63, 0}, {1, 1}})
       for (const int64_t T : {257, 530})
-        expect_plain_everywhere(
-            {.shape = {2, T, C, H, left, right}, .lengths = {T, 256}});
+        expect_plain_everywhere({.shape = {2, T, C, H, left, right}, .lengths = {T, 256}});
 }
 
 // A window that ends before it begins holds what is between them negatively.
 TEST_P(TalkKernels, EqualSumsOverWindowsThatEndBeforeTheyBegin) {
-  for (const auto& [C, H] :
-       {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {12, 4}, {24, 3}})
     for (const int64_t right : {0, 9})
       expect_plain_everywhere({.shape = {2, 530, C, H, 9, right}, .min = -1});
 }
@@ -158,42 +138,34 @@ TEST_P(TalkKernels, EqualSumsOverWindowsThatEndBeforeTheyBegin) {
 TEST_P(TalkKernels, EqualSumsOverWindowsOfManyHeads) {
   for (const auto& [C, H] : {std::pair<int64_t, int64_t>{112, 7}, {272, 17}})
     for (const int64_t T : {3, 31, 50, 300})
-      expect_plain_everywhere(
-          {.shape = {2, T, C, H, 5, 9}, .lengths = {T, T / 2}});
+      expect_plain_everywhere({.shape = {2, T, C, H, 5, 9}, .lengths = {T, T / 2}});
 }
 
 // Such rows have two windows a tile, with some types and however far these
 // reach.
 TEST_P(TalkKernels, EqualSumsOverWindowsInRowsOfWholePages) {
-  for (const auto& [C, H] :
-       {std::pair<int64_t, int64_t>{1024, 16}, {1024, 8}, {2048, 16}})
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{1024, 16}, {1024, 8}, {2048, 16}})
     for (const int64_t T : {1, 40, 300})
-      expect_plain_everywhere(
-          {.shape = {2, T, C, H, 7, 5}, .lengths = {T, T / 2}});
+      expect_plain_everywhere({.shape = {2, T, C, H, 7, 5}, .lengths = {T, T / 2}});
   expect_plain_everywhere({.shape = {1, 200, 1024, 16, 70, 5}});
 }
 
 // Heads of 72 channels are no whole lines: they are prefetched, but not stored
 // past the caches.
 TEST_P(TalkKernels, EqualSumsOverWindowsWhereNothingStaysInTheCache) {
-  for (const auto& [C, H] :
-       {std::pair<int64_t, int64_t>{128, 2}, {144, 2}, {1024, 16}, {64, 16}})
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{128, 2}, {144, 2}, {1024, 16}, {64, 16}})
     expect_plain_everywhere(
-        {.shape = {2, 300, C, H, 15, 31},
-         .lengths = {300, 140},
-         .streams_from = 1});
+        {.shape = {2, 300, C, H, 15, 31}, .lengths = {300, 140}, .streams_from = 1});
 }
 
 // With such caches float or BFloat16 are prefetched, but not stored past them.
 TEST_P(TalkKernels, EqualSumsOverWindowsWhereLittleStaysInTheCache) {
   for (const int64_t cache : {450'000, 900'000})
-    expect_plain_everywhere(
-        {.shape = {2, 300, 128, 2, 15, 31}, .streams_from = cache});
+    expect_plain_everywhere({.shape = {2, 300, 128, 2, 15, 31}, .streams_from = cache});
 }
 
 TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {
-  for (const auto& [C, H] :
-       {std::pair<int64_t, int64_t>{16, 1}, {16, 16}, {16, 4}, {1024, 16}}) {
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{16, 1}, {16, 16}, {16, 4}, {1024, 16}}) {
     const TalkShape s{1, 100, C, H, 3, 3};
     const size_t count = place(100 * C);
     std::vector<float> x(count, 1.0f), y(count), grad(count);
@@ -203,14 +175,7 @@ TEST_P(TalkKernels, ANotANumberReachesItsWindowsOnly) {
       x[place(40 * C + c)] = c % 2 == 0 ? NAN : INFINITY;
     const Execution run{testing::serial, GetParam()};
     talk_forward(
-        TalkForward<float, float>{
-            s,
-            x.data(),
-            half.data(),
-            half.data(),
-            nullptr,
-            y.data()},
-        run);
+        TalkForward<float, float>{s, x.data(), half.data(), half.data(), nullptr, y.data()}, run);
     const std::vector<float> ones(count, 1.0f);
     talk_backward(
         TalkBackward<float, float>{
@@ -244,13 +209,7 @@ TEST_P(TalkKernels, ANotANumberStaysInItsTile) {
     const std::vector<float> two(place(600 * H), 2.0f / 3);
     x[place(40 * C)] = NAN;
     talk_forward(
-        TalkForward<float, float>{
-            s,
-            x.data(),
-            two.data(),
-            two.data(),
-            nullptr,
-            y.data()},
+        TalkForward<float, float>{s, x.data(), two.data(), two.data(), nullptr, y.data()},
         {testing::serial, GetParam()});
     for (int64_t t = 0; t < 600; ++t)
       EXPECT_EQ(std::isnan(y[place(t * C)]), t >= 38 && t <= 42) << t;
@@ -261,18 +220,14 @@ TEST_P(TalkKernels, ANotANumberStaysInItsTile) {
 // keep fewer sums there, and as many as before in the next one.
 TEST_P(TalkKernels, ANotANumberChangesNoOtherSums) {
   constexpr int64_t T = 1300, kReach = 16, kNaN = 300;
-  const auto reach_at = [](int64_t t) {
-    return t / 256 == 2 ? kReach / 8 : kReach;
-  };
-  for (const auto& [C, H] :
-       {std::pair<int64_t, int64_t>{64, 1}, {130, 1}, {128, 2}, {20, 4}}) {
+  const auto reach_at = [](int64_t t) { return t / 256 == 2 ? kReach / 8 : kReach; };
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {130, 1}, {128, 2}, {20, 4}}) {
     std::vector<float> x(place(T * C));
     for (int64_t i = 0; i < T * C; ++i)
       x[place(i)] = static_cast<float>(i * i % 17 - 8);
     std::vector<float> offsets(place(T * H));
     for (int64_t i = 0; i < T * H; ++i)
-      offsets[place(i)] =
-          static_cast<float>(reach_at(i / H)) / static_cast<float>(kReach);
+      offsets[place(i)] = static_cast<float>(reach_at(i / H)) / static_cast<float>(kReach);
     const auto forward = [&] {
       std::vector<float> y(x.size(), 7.0f);
       talk_forward(
@@ -321,13 +276,7 @@ TEST_P(TalkKernels, StoresPastTheCachesWriteTheSame) {
     std::vector<float> left(offsets.size()), right(offsets.size());
     const Execution run{testing::serial, GetParam(), streams_from};
     talk_forward(
-        TalkForward<float, float>{
-            s,
-            x.data(),
-            offsets.data(),
-            offsets.data(),
-            nullptr,
-            y.data()},
+        TalkForward<float, float>{s, x.data(), offsets.data(), offsets.data(), nullptr, y.data()},
         run);
     talk_backward(
         TalkBackward<float, float>{
@@ -353,8 +302,7 @@ TEST_P(TalkKernels, StoresPastTheCachesWriteTheSame) {
 // The edge of window 250 is in the tile of the first 256 rows, its gradients
 // in the next one too; that of window 260 the other way round.
 TEST_P(TalkKernels, AnOffsetThatIsNotANumberReachesAllTilesOfItsWindow) {
-  for (const auto& [C, H] :
-       {std::pair<int64_t, int64_t>{64, 1}, {16, 4}, {16, 8}, {16, 16}}) {
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{64, 1}, {16, 4}, {16, 8}, {16, 16}}) {
     const TalkShape s{1, 600, C, H, 15, 15};
     const std::vector<float> ones(place(600 * C), 1.0f);
     std::vector<float> y(ones.size()), grad(ones.size());
@@ -364,12 +312,7 @@ TEST_P(TalkKernels, AnOffsetThatIsNotANumberReachesAllTilesOfItsWindow) {
     const Execution run{testing::serial, GetParam()};
     talk_forward(
         TalkForward<float, float>{
-            s,
-            ones.data(),
-            to_left.data(),
-            to_right.data(),
-            nullptr,
-            y.data()},
+            s, ones.data(), to_left.data(), to_right.data(), nullptr, y.data()},
         run);
     talk_backward(
         TalkBackward<float, float>{
@@ -429,12 +372,7 @@ TEST_P(TalkKernels, ASequenceHasTheSameBitsWhateverOtherWindowsReach) {
     std::vector<float> left(offsets.size()), right(offsets.size());
     talk_forward(
         TalkForward<float, float>{
-            {batch, T, C, H, 40, 40},
-            x.data(),
-            offsets.data(),
-            offsets.data(),
-            nullptr,
-            y.data()},
+            {batch, T, C, H, 40, 40}, x.data(), offsets.data(), offsets.data(), nullptr, y.data()},
         {testing::serial, GetParam()});
     talk_backward(
         TalkBackward<float, float>{
@@ -457,8 +395,7 @@ TEST_P(TalkKernels, ASequenceHasTheSameBitsWhateverOtherWindowsReach) {
 }
 
 TEST_P(TalkKernels, AGradientThatIsNotWantedDoesNotChangeTheOthers) {
-  for (const auto& [C, H] :
-       {std::pair<int64_t, int64_t>{128, 2}, {24, 3}, {40, 40}}) {
+  for (const auto& [C, H] : {std::pair<int64_t, int64_t>{128, 2}, {24, 3}, {40, 40}}) {
     const TalkCase c = {.shape = {2, 300, C, H, 15, 7}, .lengths = {300, 140}};
     const ReferenceTalk plain = plain_of(c);
     const auto x = stored<float>(plain.x), g = stored<float>(plain.grad_y);
@@ -501,20 +438,13 @@ TEST_P(TalkKernels, StepsEqualTheFullForm) {
   constexpr int64_t B = 2, T = 40;
   const Execution run{testing::serial, GetParam()};
   for (const int64_t reach : {1, 7, 31})
-    for (const auto& [C, H] :
-         {std::pair<int64_t, int64_t>{5, 5}, {35, 7}, {160, 2}}) {
+    for (const auto& [C, H] : {std::pair<int64_t, int64_t>{5, 5}, {35, 7}, {160, 2}}) {
       const TalkCase c = {.shape = {B, T, C, H, reach, 0}};
       const auto x = draw<float>(random_, B * T * C);
       const auto left = stored<float>(offsets(c));
       std::vector<float> y(x.size()), ring(place(B * reach * C));
       talk_forward(
-          TalkForward<float, float>{
-              c.shape,
-              x.data(),
-              left.data(),
-              nullptr,
-              nullptr,
-              y.data()},
+          TalkForward<float, float>{c.shape, x.data(), left.data(), nullptr, nullptr, y.data()},
           run);
       std::vector<float> in(place(B * C)), by(place(B * H)), out(in);
       for (int64_t t = 0; t < T; ++t) {
@@ -534,9 +464,7 @@ TEST_P(TalkKernels, StepsEqualTheFullForm) {
           const auto want = y.begin() + (b * T + t) * C;
           EXPECT_LE(
               relative_error(
-                  std::vector<float>(
-                      out.begin() + b * C,
-                      out.begin() + (b + 1) * C),
+                  std::vector<float>(out.begin() + b * C, out.begin() + (b + 1) * C),
                   testing::wide(std::vector<float>(want, want + C))),
               bound<float>())
               << "position " << t << ", " << C << " channels, reach " << reach;

@@ -67,8 +67,7 @@ class VectorMath : public ::testing::TestWithParam<Isa> {
       const std::vector<T>& y,
       long double (*of)(long double));
   template <class T>
-  static void
-  expect_exp_within(long double bound, T low, T high, int64_t count);
+  static void expect_exp_within(long double bound, T low, T high, int64_t count);
   template <class T>
   static void expect_tanh_within(long double bound);
   template <class T>
@@ -76,10 +75,7 @@ class VectorMath : public ::testing::TestWithParam<Isa> {
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Isas,
-    VectorMath,
-    ::testing::ValuesIn(supported_isas()),
-    testing::isa_name);
+    Isas, VectorMath, ::testing::ValuesIn(supported_isas()), testing::isa_name);
 
 /// |got - want| in units of the last place of T at `want`.
 template <class T>
@@ -118,11 +114,7 @@ std::vector<T> evenly(T low, T high, int64_t count) {
 }
 
 template <class T>
-void VectorMath::expect_exp_within(
-    long double bound,
-    T low,
-    T high,
-    int64_t count) {
+void VectorMath::expect_exp_within(long double bound, T low, T high, int64_t count) {
   const std::vector<T> x = evenly(low, high, count);
   std::vector<T> y(x.size());
   exp(x, y);
@@ -198,8 +190,7 @@ TEST_P(VectorMath, SigmoidMatchesItsDefinition) {
   for (size_t i = 0; i < x.size(); ++i) {
     const double want = 1.0 / (1.0 + std::exp(-x[i]));
     EXPECT_NEAR(y[i], want, 4e-16 * want + 1e-300);
-    const double exact =
-        1.0 / (1.0 + std::exp(-static_cast<double>(singles[i])));
+    const double exact = 1.0 / (1.0 + std::exp(-static_cast<double>(singles[i])));
     EXPECT_NEAR(single[i], exact, 3e-7 * exact);
   }
 }

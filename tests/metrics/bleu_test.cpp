@@ -29,26 +29,11 @@ BleuOptions multi_bleu() {
 }
 
 TEST(BleuTokenizers, Follow13a) {
-  const auto tokens = [](std::string_view line) {
-    return tokenize(line, BleuTokenizer::k13a);
-  };
+  const auto tokens = [](std::string_view line) { return tokenize(line, BleuTokenizer::k13a); };
   EXPECT_THAT(
       tokens("Hello, world! (It's 3.5 or 1,000.)"),
-      ElementsAre(
-          "Hello",
-          ",",
-          "world",
-          "!",
-          "(",
-          "It's",
-          "3.5",
-          "or",
-          "1,000",
-          ".",
-          ")"));
-  EXPECT_THAT(
-      tokens("1990-2000 well-known"),
-      ElementsAre("1990", "-", "2000", "well-known"));
+      ElementsAre("Hello", ",", "world", "!", "(", "It's", "3.5", "or", "1,000", ".", ")"));
+  EXPECT_THAT(tokens("1990-2000 well-known"), ElementsAre("1990", "-", "2000", "well-known"));
   EXPECT_THAT(
       tokens("&quot;a&amp;b&quot; &lt;c&gt;"),
       ElementsAre("\"", "a", "&", "b", "\"", "<", "c", ">"));
@@ -59,22 +44,14 @@ TEST(BleuTokenizers, Follow13a) {
 }
 
 TEST(BleuTokenizers, FollowIntl) {
-  const auto tokens = [](std::string_view line) {
-    return tokenize(line, BleuTokenizer::kIntl);
-  };
-  EXPECT_THAT(
-      tokens("«Été», 3,5 €!"),
-      ElementsAre("«", "Été", "»", ",", "3,5", "€", "!"));
+  const auto tokens = [](std::string_view line) { return tokenize(line, BleuTokenizer::kIntl); };
+  EXPECT_THAT(tokens("«Été», 3,5 €!"), ElementsAre("«", "Été", "»", ",", "3,5", "€", "!"));
   EXPECT_THAT(tokens("In 1990."), ElementsAre("In", "1990."));
 }
 
 TEST(BleuTokenizers, SplitCharactersAndWords) {
-  EXPECT_THAT(
-      tokenize("aé 漢", BleuTokenizer::kChar),
-      ElementsAre("a", "é", "漢"));
-  EXPECT_THAT(
-      tokenize("a, b\xE3\x80\x80.", BleuTokenizer::kNone),
-      ElementsAre("a,", "b", "."));
+  EXPECT_THAT(tokenize("aé 漢", BleuTokenizer::kChar), ElementsAre("a", "é", "漢"));
+  EXPECT_THAT(tokenize("a, b\xE3\x80\x80.", BleuTokenizer::kNone), ElementsAre("a,", "b", "."));
 }
 
 TEST(BleuTokenizers, AnyBytesMakeTokensWithoutWhiteSpace) {
@@ -98,13 +75,9 @@ TEST(BleuTokenizers, AnyBytesMakeTokensWithoutWhiteSpace) {
 }
 
 TEST(CompoundSplit, UsesEachCharacterOnceFromLeftToRight) {
-  EXPECT_EQ(
-      split_compounds("ab-cd-ef"),
-      "ab ##AT##-##AT## cd ##AT##-##AT## ef");
+  EXPECT_EQ(split_compounds("ab-cd-ef"), "ab ##AT##-##AT## cd ##AT##-##AT## ef");
   EXPECT_EQ(split_compounds("a-b-c"), "a ##AT##-##AT## b-c");
-  EXPECT_EQ(
-      split_compounds("é-ü x - y -z w-"),
-      "é ##AT##-##AT## ü x - y -z w-");
+  EXPECT_EQ(split_compounds("é-ü x - y -z w-"), "é ##AT##-##AT## ü x - y -z w-");
   EXPECT_EQ(split_compounds("a--b"), "a ##AT##-##AT## -b");
   EXPECT_EQ(split_compounds(""), "");
 }
@@ -116,8 +89,7 @@ TEST(Bleu, OfEqualTextIs100) {
 TEST(Bleu, FollowsTheDefinition) {
   // 3 of 4 words, 2 of 3 pairs, 1 of 2 triples, 0 of 1: smoothed to 1/2.
   const double score = bleu({"a b c x"}, {{"a b c d e"}});
-  const double mean =
-      std::pow(3.0 / 4 * (2.0 / 3) * (1.0 / 2) * (1.0 / 2), 0.25);
+  const double mean = std::pow(3.0 / 4 * (2.0 / 3) * (1.0 / 2) * (1.0 / 2), 0.25);
   EXPECT_NEAR(score, 100 * mean * std::exp(1 - 5.0 / 4), 1e-9);
   BleuOptions none;
   none.smoothing = BleuSmoothing::kNone;
@@ -125,8 +97,7 @@ TEST(Bleu, FollowsTheDefinition) {
 }
 
 TEST(Bleu, ClipsRepeatedNgramsToTheBestReference) {
-  const Bleu result =
-      corpus_bleu({"the the the the"}, {{"the cat"}, {"the big the"}});
+  const Bleu result = corpus_bleu({"the the the the"}, {{"the cat"}, {"the big the"}});
   EXPECT_EQ(result.statistics().correct[0], 2);
   EXPECT_EQ(result.statistics().total[0], 4);
   EXPECT_EQ(result.statistics().reference_length, 3);
@@ -166,9 +137,8 @@ TEST(Bleu, ReportsInSacreBleusForm) {
   // The numbers are what sacreBLEU 2.6.0 prints.
   EXPECT_EQ(
       result.report(),
-      "BLEU|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|"
-      "version:seqconv-0.1.0 = 49.76 100.0/66.7/50.0/50.0 (BP = 0.779 ratio = "
-      "0.800 hyp_len = 4 ref_len = 5)");
+      "BLEU|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:seqconv-0.1.0 = 49.76 "
+      "100.0/66.7/50.0/50.0 (BP = 0.779 ratio = 0.800 hyp_len = 4 ref_len = 5)");
 }
 
 TEST(MultiBleu, SplitsAtWhiteSpaceAndDoesNotSmooth) {
@@ -176,8 +146,7 @@ TEST(MultiBleu, SplitsAtWhiteSpaceAndDoesNotSmooth) {
   EXPECT_NEAR(bleu({"a, b c d"}, {{"a, b c d"}}, multi_bleu()), 100, 1e-9);
   EXPECT_EQ(
       corpus_bleu({"a, b c d"}, {{"a, b c d e"}}, multi_bleu()).report(),
-      "BLEU4 = 77.88, 100.0/100.0/100.0/100.0 (BP=0.779, ratio=0.800, "
-      "syslen=4, reflen=5)");
+      "BLEU4 = 77.88, 100.0/100.0/100.0/100.0 (BP=0.779, ratio=0.800, syslen=4, reflen=5)");
   EXPECT_EQ(
       corpus_bleu({"a"}, {{"a"}}, multi_bleu()).signature(),
       "nrefs:1|case:mixed|style:multi-bleu|split:no|version:seqconv-0.1.0");
@@ -202,20 +171,17 @@ TEST(Bleu, ErrorsSayWhatWasWanted) {
       error_of([] {
         corpus_bleu({"a", "b"}, {{"a"}});
       }),
-      "hypotheses and references must have the same number of lines, but got 2 "
-      "hypotheses and 1 lines in reference 1");
+      "hypotheses and references must have the same number of lines, but got 2 hypotheses and 1 "
+      "lines in reference 1");
   EXPECT_EQ(
       error_of([] {
         corpus_bleu({"a"}, {{"a"}, {"a", "b"}});
       }),
-      "hypotheses and references must have the same number of lines, but got 1 "
-      "hypotheses and 2 lines in reference 2");
+      "hypotheses and references must have the same number of lines, but got 1 hypotheses and 2 "
+      "lines in reference 2");
   EXPECT_EQ(
-      error_of([] { corpus_bleu({"a"}, {}); }),
-      "a score needs at least one reference, but got 0");
-  EXPECT_EQ(
-      error_of([] { corpus_bleu({}, {{}}); }),
-      "a score needs hypotheses, but got 0");
+      error_of([] { corpus_bleu({"a"}, {}); }), "a score needs at least one reference, but got 0");
+  EXPECT_EQ(error_of([] { corpus_bleu({}, {{}}); }), "a score needs hypotheses, but got 0");
 }
 
 TEST(Bleu, SentencesMayHaveOtherNumbersOfReferences) {
@@ -224,8 +190,7 @@ TEST(Bleu, SentencesMayHaveOtherNumbersOfReferences) {
   bleu.add("e f g h", {"e f g h"});
   EXPECT_NEAR(bleu.score().score, 100, 1e-9);
   EXPECT_EQ(
-      bleu.signature(),
-      "nrefs:var|case:mixed|eff:no|tok:13a|smooth:exp|version:seqconv-0.1.0");
+      bleu.signature(), "nrefs:var|case:mixed|eff:no|tok:13a|smooth:exp|version:seqconv-0.1.0");
 }
 
 // The scores are what sacreBLEU 2.6.0 gives.
@@ -262,8 +227,7 @@ TEST(Bleu, TakesNgramsUpToTheOrder) {
     EXPECT_NEAR(
         bleu(
             {"the man had just bitten him in the park"},
-            {{"the man had bitten him in the park"},
-             {"he had just bitten him"}},
+            {{"the man had bitten him in the park"}, {"he had just bitten him"}},
             options),
         wanted[order - 1],
         1e-9)
@@ -310,20 +274,17 @@ TEST(Bleu, SignaturesAreSacreBleus) {
   };
   EXPECT_EQ(
       signature([](BleuOptions& o) { o.smoothing = BleuSmoothing::kFloor; }),
-      "nrefs:1|case:mixed|eff:no|tok:13a|smooth:floor[0.10]|"
-      "version:seqconv-0.1.0");
+      "nrefs:1|case:mixed|eff:no|tok:13a|smooth:floor[0.10]|version:seqconv-0.1.0");
   EXPECT_EQ(
       signature([](BleuOptions& o) {
         o.smoothing = BleuSmoothing::kAddK;
         o.smoothing_value = 2.5;
         o.effective_order = true;
       }),
-      "nrefs:1|case:mixed|eff:yes|tok:13a|smooth:add-k[2.50]|"
-      "version:seqconv-0.1.0");
+      "nrefs:1|case:mixed|eff:yes|tok:13a|smooth:add-k[2.50]|version:seqconv-0.1.0");
   EXPECT_EQ(
       signature([](BleuOptions& o) { o.order = 2; }),
-      "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|order:2|"
-      "version:seqconv-0.1.0");
+      "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|order:2|version:seqconv-0.1.0");
 }
 
 TEST(Bleu, ValuesWithoutEffectAreUsageErrors) {
@@ -342,8 +303,7 @@ TEST(Bleu, ValuesWithoutEffectAreUsageErrors) {
       }),
       "bleu.smoothing_value must be >= 0, but got -2");
   EXPECT_EQ(
-      error([](BleuOptions& o) { o.order = 17; }),
-      "bleu.order must be from 1 to 16, but got 17");
+      error([](BleuOptions& o) { o.order = 17; }), "bleu.order must be from 1 to 16, but got 17");
   EXPECT_EQ(
       error([](BleuOptions& o) {
         o.style = BleuStyle::kMultiBleu;

@@ -13,9 +13,7 @@ using testing::error_of;
 using Lines = std::vector<std::string>;
 
 double chrf(
-    const std::string& hypothesis,
-    const Lines& references,
-    const ChrfOptions& options = {}) {
+    const std::string& hypothesis, const Lines& references, const ChrfOptions& options = {}) {
   Chrf metric(options);
   metric.add(hypothesis, references);
   return metric.score();
@@ -38,10 +36,7 @@ TEST(Chrf, FollowsTheDefinition) {
   EXPECT_NEAR(chrf("abc", {"abd"}, options), 100 * mean, 1e-9);
   // Recall weighs beta^2 times: "ab" against "abcd", order 1.
   options.char_order = 1;
-  EXPECT_NEAR(
-      chrf("ab", {"abcd"}, options),
-      100 * 5 * 1 * 0.5 / (4 * 1 + 0.5),
-      1e-9);
+  EXPECT_NEAR(chrf("ab", {"abcd"}, options), 100 * 5 * 1 * 0.5 / (4 * 1 + 0.5), 1e-9);
 }
 
 TEST(Chrf, LeavesOutWhiteSpaceUnlessAsked) {
@@ -69,8 +64,7 @@ TEST(Chrf, CountsWordsWithPunctuationSplitOff) {
   metric.add("(hi) there!", {"hi) there ."});
   EXPECT_EQ(
       metric.report(),
-      "chrF2++|nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|"
-      "version:seqconv-0.1.0 = 71.05");
+      "chrF2++|nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:seqconv-0.1.0 = 71.05");
 }
 
 TEST(Chrf, LowerCasesWhenAsked) {
@@ -100,8 +94,8 @@ TEST(Chrf, ErrorsSayWhatWasWanted) {
       error_of([] {
         corpus_chrf({"a", "b"}, {{"a"}});
       }),
-      "hypotheses and references must have the same number of lines, but got 2 "
-      "hypotheses and 1 lines in reference 1");
+      "hypotheses and references must have the same number of lines, but got 2 hypotheses and 1 "
+      "lines in reference 1");
   ChrfOptions options;
   options.char_order = 7;
   EXPECT_EQ(
@@ -113,8 +107,7 @@ TEST(Chrf, ErrorsSayWhatWasWanted) {
       error_of<UsageError>([&] { Chrf metric(options); }),
       "chrf.word_order must be from 0 to 4, but got -1");
   EXPECT_EQ(
-      error_of([] { Chrf().add("a", {}); }),
-      "a score needs at least one reference, but got 0");
+      error_of([] { Chrf().add("a", {}); }), "a score needs at least one reference, but got 0");
 }
 
 }  // namespace

@@ -12,14 +12,8 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-const Lines kHypotheses = {
-    "The house is very small .",
-    "A dog runs over the green grass",
-    "yes"};
-const Lines kReferences = {
-    "The house is small .",
-    "a dog ran across the grass",
-    "yes "};
+const Lines kHypotheses = {"The house is very small .", "A dog runs over the green grass", "yes"};
+const Lines kReferences = {"The house is small .", "a dog ran across the grass", "yes "};
 
 /// A metric that was fed, and the numbers of its sentences.
 struct Fed {
@@ -38,26 +32,18 @@ TEST(CorpusMetrics, AreThoseOfTheirOwnClasses) {
   for (const bool lowercase : {false, true}) {
     EXPECT_EQ(
         fed(make_metric(MetricKind::kBleu, lowercase)).metric->report(),
-        corpus_bleu(kHypotheses, {kReferences}, {.lowercase = lowercase})
-            .report());
+        corpus_bleu(kHypotheses, {kReferences}, {.lowercase = lowercase}).report());
     EXPECT_EQ(
         fed(make_metric(MetricKind::kChrf, lowercase)).metric->report(),
-        corpus_chrf(kHypotheses, {kReferences}, {.lowercase = lowercase})
-            .report());
+        corpus_chrf(kHypotheses, {kReferences}, {.lowercase = lowercase}).report());
   }
   EXPECT_EQ(
       fed(make_metric(MetricKind::kTer, false)).metric->report(),
       corpus_ter(kHypotheses, {kReferences}).report());
   const auto rouge = corpus_rouge(kHypotheses, {kReferences}).score();
-  EXPECT_EQ(
-      fed(make_metric(MetricKind::kRouge1, false)).metric->score(),
-      rouge[0].f);
-  EXPECT_EQ(
-      fed(make_metric(MetricKind::kRouge2, false)).metric->score(),
-      rouge[1].f);
-  EXPECT_EQ(
-      fed(make_metric(MetricKind::kRougeL, false)).metric->score(),
-      rouge[2].f);
+  EXPECT_EQ(fed(make_metric(MetricKind::kRouge1, false)).metric->score(), rouge[0].f);
+  EXPECT_EQ(fed(make_metric(MetricKind::kRouge2, false)).metric->score(), rouge[1].f);
+  EXPECT_EQ(fed(make_metric(MetricKind::kRougeL, false)).metric->score(), rouge[2].f);
   EXPECT_EQ(
       fed(make_metric(MetricKind::kExact, false)).metric->report(),
       "EXACT|nrefs:1|case:mixed|version:seqconv-0.1.0 = 33.33 (1 of 3)");
@@ -71,22 +57,14 @@ TEST(CorpusMetrics, SumsOfTheNumbersOfSentencesMakeTheScore) {
     EXPECT_LT(all.metric->score(), 100) << key;
     for (size_t i = 0; i < all.metric->measures(); ++i)
       EXPECT_DOUBLE_EQ(
-          all.metric->score_of_sums(i).exact(all.statistics.sums()),
-          all.metric->score(i))
+          all.metric->score_of_sums(i).exact(all.statistics.sums()), all.metric->score(i))
           << key;
     EXPECT_EQ(all.metric->larger_is_better(), kind != MetricKind::kTer);
     names.push_back(all.metric->name());
   }
   EXPECT_THAT(
       names,
-      ::testing::ElementsAre(
-          "BLEU",
-          "chrF2",
-          "TER",
-          "ROUGE-1",
-          "ROUGE-2",
-          "ROUGE-L",
-          "EXACT"));
+      ::testing::ElementsAre("BLEU", "chrF2", "TER", "ROUGE-1", "ROUGE-2", "ROUGE-L", "EXACT"));
 }
 
 TEST(CorpusMetrics, SayHowTheyWereComputedAndWhatIsWrong) {
@@ -129,12 +107,9 @@ TEST(CorpusMetrics, AreComputedAsTheOptionsSay) {
       signature(MetricKind::kBleu),
       ::testing::HasSubstr("case:lc|eff:no|tok:13a|smooth:exp|order:2|"));
   EXPECT_THAT(signature(MetricKind::kChrf), ::testing::HasSubstr("|nw:2|"));
-  for (const MetricKind kind :
-       {MetricKind::kRouge1, MetricKind::kRouge2, MetricKind::kRougeL})
+  for (const MetricKind kind : {MetricKind::kRouge1, MetricKind::kRouge2, MetricKind::kRougeL})
     EXPECT_THAT(signature(kind), ::testing::HasSubstr("|tok:unicode|"));
-  EXPECT_EQ(
-      make_metric(MetricKind::kRougeL, false, options)->name(),
-      "ROUGE-L");
+  EXPECT_EQ(make_metric(MetricKind::kRougeL, false, options)->name(), "ROUGE-L");
   options.bleu.tokenizer = BleuTokenizer::kSpm;
   EXPECT_THAT(
       testing::error_of<UsageError>([&] { options.validate(); }),
@@ -149,8 +124,8 @@ TEST(MissingWords, AreToldWithTheOptionThatHelps) {
   using ::testing::HasSubstr;
   EXPECT_THAT(
       missing_words(chinese, BleuOptions(), whose),
-      HasSubstr("are Chinese, which has no blanks between words: BLEU by "
-                "blanks says little; --tokenizer char, zh or spm finds"));
+      HasSubstr("are Chinese, which has no blanks between words: BLEU by blanks says little; "
+                "--tokenizer char, zh or spm finds"));
   BleuOptions zh;
   zh.tokenizer = BleuTokenizer::kZh;
   EXPECT_EQ(missing_words(chinese, zh, whose), "");
@@ -170,25 +145,22 @@ TEST(MissingWords, AreToldWithTheOptionThatHelps) {
   EXPECT_EQ(missing_words(russian, BleuOptions(), whose), "");
   EXPECT_EQ(missing_words({"Ça été très bien"}, RougeOptions(), whose), "");
   EXPECT_THAT(
-      missing_words(chinese, TerOptions(), whose),
-      HasSubstr("--normalized with --asian-support"));
+      missing_words(chinese, TerOptions(), whose), HasSubstr("--normalized with --asian-support"));
   const TerOptions asian{.normalized = true, .asian_support = true};
   EXPECT_EQ(missing_words(chinese, asian, whose), "");
   EXPECT_THAT(missing_words(japanese, asian, whose), HasSubstr("chrf counts"));
   EXPECT_EQ(missing_words(chinese, ChrfOptions(), whose), "");
   EXPECT_THAT(
-      missing_words(chinese, ChrfOptions{.word_order = 2}, whose),
-      HasSubstr("--word-order"));
+      missing_words(chinese, ChrfOptions{.word_order = 2}, whose), HasSubstr("--word-order"));
   EXPECT_EQ(missing_words(chinese, ExactOptions(), whose), "");
 }
 
 TEST(CorpusMetrics, HaveTheValuesOfRougeThatAreAskedFor) {
-  const auto metric =
-      fed(to_corpus_metric(
-              Rouge(),
-              /*first=*/1,
-              {RougeValue::kF, RougeValue::kRecall, RougeValue::kPrecision}))
-          .metric;
+  const auto metric = fed(to_corpus_metric(
+                              Rouge(),
+                              /*first=*/1,
+                              {RougeValue::kF, RougeValue::kRecall, RougeValue::kPrecision}))
+                          .metric;
   const RougeValues own = corpus_rouge(kHypotheses, {kReferences}).score()[1];
   ASSERT_EQ(metric->measures(), 6u);
   EXPECT_EQ(metric->name(0), "ROUGE-2");

@@ -49,10 +49,8 @@ class Scores {
       const size_t dash = name.find('-');
       if (!hypotheses.contains(system))
         hypotheses[system] = read("hyp." + system + ".");
-      const auto found = score(
-          name.substr(0, dash),
-          hypotheses[system],
-          references(name.substr(dash + 1)));
+      const auto found =
+          score(name.substr(0, dash), hypotheses[system], references(name.substr(dash + 1)));
       EXPECT_NEAR(found, wanted, 1e-9) << system << " " << name;
       ++rows;
     }
@@ -60,9 +58,7 @@ class Scores {
   }
 
  private:
-  Lines read(const std::string& stem) const {
-    return read_text(folder_ / (stem + language_));
-  }
+  Lines read(const std::string& stem) const { return read_text(folder_ / (stem + language_)); }
 
   std::vector<Lines> references(const std::string& which) const {
     if (which == "A")
@@ -79,10 +75,7 @@ class Scores {
 };
 
 /// By the name of a metric in scores.tsv.
-double score(
-    const std::string& metric,
-    const Lines& text,
-    const std::vector<Lines>& references) {
+double score(const std::string& metric, const Lines& text, const std::vector<Lines>& references) {
   BleuOptions bleu;
   ChrfOptions chrf;
   TerOptions ter;
@@ -119,14 +112,9 @@ TEST_P(ScoresGolden, EqualSacreBleus) {
   EXPECT_GE(Scores(GetParam()).compare(score), 54);
 }
 
+INSTANTIATE_TEST_SUITE_P(MadeUp, ScoresGolden, ::testing::Values(made_up_folder()));
 INSTANTIATE_TEST_SUITE_P(
-    MadeUp,
-    ScoresGolden,
-    ::testing::Values(made_up_folder()));
-INSTANTIATE_TEST_SUITE_P(
-    Wmt22,
-    ScoresGolden,
-    ::testing::ValuesIn(real_folders({"wmt22-de-en", "wmt22-en-de"})));
+    Wmt22, ScoresGolden, ::testing::ValuesIn(real_folders({"wmt22-de-en", "wmt22-en-de"})));
 
 /// The statistics of a system of made_up_folder() with reference A, and how
 /// they make a score.
@@ -137,25 +125,19 @@ struct Counted {
 template <class Metric, class Numbers>
 Counted count_made_up(const std::string& system, Numbers numbers) {
   const auto references = read_text(made_up_folder() / "ref.A.xx");
-  const auto hypotheses =
-      read_text(made_up_folder() / ("hyp." + system + ".xx"));
+  const auto hypotheses = read_text(made_up_folder() / ("hyp." + system + ".xx"));
   const Metric metric;
   Counted counted{.score = metric.score_of_sums()};
   for (size_t i = 0; i < hypotheses.size(); ++i)
-    counted.sentences.add(
-        numbers(metric.count(hypotheses[i], {references.at(i)})));
+    counted.sentences.add(numbers(metric.count(hypotheses[i], {references.at(i)})));
   return counted;
 }
 Counted count_made_up(const std::string& system, const std::string& metric) {
   if (metric == "chrf")
     return count_made_up<Chrf>(system, Chrf::numbers);
   if (metric == "ter")
-    return count_made_up<Ter>(system, [](const TerStatistics& counts) {
-      return counts.numbers();
-    });
-  return count_made_up<Bleu>(system, [](const BleuStatistics& counts) {
-    return counts.numbers();
-  });
+    return count_made_up<Ter>(system, [](const TerStatistics& counts) { return counts.numbers(); });
+  return count_made_up<Bleu>(system, [](const BleuStatistics& counts) { return counts.numbers(); });
 }
 
 TEST(SignificanceGolden, EqualsSacreBleus) {
@@ -167,24 +149,17 @@ TEST(SignificanceGolden, EqualsSacreBleus) {
   ConfidenceInterval wanted;
   int rows = 0;
   std::getline(table, system);
-  for (; table >> system >> metric >> test >> p_value >> wanted.mean >>
-       wanted.half_width;
-       ++rows) {
+  for (; table >> system >> metric >> test >> p_value >> wanted.mean >> wanted.half_width; ++rows) {
     SCOPED_TRACE(concat(system, " ", metric, " ", test));
     const Counted counted = count_made_up(system, metric);
     ConfidenceInterval found;
     if (test == "-") {
-      found = bootstrap_interval(
-          counted.sentences,
-          counted.score,
-          {.samples = 300});
+      found = bootstrap_interval(counted.sentences, counted.score, {.samples = 300});
     } else {
       PairedTest how{.resampling = {.samples = 300}, .interval_samples = 300};
       how.kind = parse_enum<PairedTestKind>(test, "test");
       const auto results = compare_systems(
-          {count_made_up("fair", metric).sentences, counted.sentences},
-          counted.score,
-          how);
+          {count_made_up("fair", metric).sentences, counted.sentences}, counted.score, how);
       const ComparedSystem& result = results[system == "fair" ? 0 : 1];
       found = result.interval.value();
       if (p_value == "-")
@@ -214,23 +189,14 @@ TEST_P(TedGolden, ScoresEqualThePublishedFigures) {
   EXPECT_EQ(tokenised("sys1").statistics.hypothesis_length, 45672);
   EXPECT_EQ(tokenised("sys1").statistics.reference_length, 48183);
   const std::vector<Lines> reference = {read("ref.detok")};
-  EXPECT_NEAR(
-      corpus_bleu(read("sys1.detok"), reference).score().score,
-      21.71,
-      0.005);
-  EXPECT_NEAR(
-      corpus_bleu(read("sys2.detok"), reference).score().score,
-      23.05,
-      0.005);
+  EXPECT_NEAR(corpus_bleu(read("sys1.detok"), reference).score().score, 21.71, 0.005);
+  EXPECT_NEAR(corpus_bleu(read("sys2.detok"), reference).score().score, 23.05, 0.005);
   EXPECT_NEAR(corpus_chrf(read("sys1.detok"), reference).score(), 48.3, 0.05);
   EXPECT_NEAR(corpus_chrf(read("sys2.detok"), reference).score(), 45.6, 0.05);
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TedGolden);
-INSTANTIATE_TEST_SUITE_P(
-    Ted,
-    TedGolden,
-    ::testing::ValuesIn(real_folders({"ted-slk-en"})));
+INSTANTIATE_TEST_SUITE_P(Ted, TedGolden, ::testing::ValuesIn(real_folders({"ted-slk-en"})));
 
 }  // namespace
 }  // namespace seqconv::internal

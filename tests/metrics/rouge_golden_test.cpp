@@ -71,8 +71,7 @@ TEST(RougeGolden, OfMadeUpPairsEqualsTheProgramsAndThePackages) {
   for (const auto& [name, options] : settings())
     scorers.emplace(name, Rouge(options));
   int rows = 0;
-  for (const std::string& row :
-       read_text(made_up_folder() / "rouge_scores.tsv")) {
+  for (const std::string& row : read_text(made_up_folder() / "rouge_scores.tsv")) {
     std::istringstream fields(row);
     std::string setting;
     size_t number = 0;
@@ -80,8 +79,7 @@ TEST(RougeGolden, OfMadeUpPairsEqualsTheProgramsAndThePackages) {
     Lines references = split_case(cases.at(number));
     const std::string summary = references.front();
     references.erase(references.begin());
-    const std::vector<double> found =
-        numbers(scorers.at(setting).compare(summary, references));
+    const std::vector<double> found = numbers(scorers.at(setting).compare(summary, references));
     // The program prints five decimals of 1, the package's scores have ten.
     for (double value : found) {
       double wanted = 0;
@@ -114,12 +112,10 @@ TEST_P(XsumGolden, ScoresEqualThePublishedFigures) {
   options.order = 3;
   options.exceptions = "/usr/share/wordnet";
   const Lines gold = read_text(GetParam() / "gold-test-sentences.txt");
-  for (const std::string system :
-       {"lead", "ext-oracle", "ptgen", "convs2s", "topic-convs2s"}) {
+  for (const std::string system : {"lead", "ext-oracle", "ptgen", "convs2s", "topic-convs2s"}) {
     const std::string stem = system + "-test-output";
     const auto means =
-        corpus_rouge(read_text(GetParam() / (stem + ".txt")), {gold}, options)
-            .score();
+        corpus_rouge(read_text(GetParam() / (stem + ".txt")), {gold}, options).score();
     int compared = 0;
     for (const std::string& line : read_text(GetParam() / (stem + ".rouge"))) {
       const std::vector<double> wanted = published(line);
@@ -138,10 +134,7 @@ TEST_P(XsumGolden, ScoresEqualThePublishedFigures) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(XsumGolden);
-INSTANTIATE_TEST_SUITE_P(
-    Xsum,
-    XsumGolden,
-    ::testing::ValuesIn(real_folders({"xsum-emnlp18"})));
+INSTANTIATE_TEST_SUITE_P(Xsum, XsumGolden, ::testing::ValuesIn(real_folders({"xsum-emnlp18"})));
 
 }  // namespace
 }  // namespace seqconv::internal

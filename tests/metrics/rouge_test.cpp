@@ -40,18 +40,11 @@ RougeValues rouge(
   return Rouge(options).compare(summary, references).at(measure);
 }
 
-bool are_equal(
-    const std::string& a,
-    const std::string& b,
-    const RougeOptions& options = {}) {
+bool are_equal(const std::string& a, const std::string& b, const RougeOptions& options = {}) {
   return rouge(kRouge1, a, {b}, options).f == 100;
 }
 
-void expect_values(
-    const RougeValues& values,
-    double recall,
-    double precision,
-    double f) {
+void expect_values(const RougeValues& values, double recall, double precision, double f) {
   EXPECT_NEAR(values.recall, recall, 1e-9);
   EXPECT_NEAR(values.precision, precision, 1e-9);
   EXPECT_NEAR(values.f, f, 1e-9);
@@ -64,30 +57,19 @@ TEST(Rouge, FollowsTheDefinition) {
   const auto style = in_style(RougeStyle::kRougeScore);
   const auto f = [](double r, double p) { return 200 * r * p / (r + p); };
   expect_values(
-      rouge(kRouge1, summary, {reference}, style),
-      500.0 / 6,
-      500.0 / 8,
-      f(5.0 / 6, 5.0 / 8));
+      rouge(kRouge1, summary, {reference}, style), 500.0 / 6, 500.0 / 8, f(5.0 / 6, 5.0 / 8));
   expect_values(
-      rouge(kRouge2, summary, {reference}, style),
-      300.0 / 5,
-      300.0 / 7,
-      f(3.0 / 5, 3.0 / 7));
+      rouge(kRouge2, summary, {reference}, style), 300.0 / 5, 300.0 / 7, f(3.0 / 5, 3.0 / 7));
   expect_values(
-      rouge(kRougeL, summary, {reference}, style),
-      500.0 / 6,
-      500.0 / 8,
-      f(5.0 / 6, 5.0 / 8));
+      rouge(kRougeL, summary, {reference}, style), 500.0 / 6, 500.0 / 8, f(5.0 / 6, 5.0 / 8));
   // Rounded to five decimals of 1, F after the others.
   expect_values(rouge(kRouge1, summary, {reference}), 83.333, 62.5, 71.428);
 }
 
 TEST(Rouge, OfTextWithoutWordsIsZero) {
   for (RougeStyle style : {RougeStyle::kRouge155, RougeStyle::kRougeScore})
-    for (const Lines& pair :
-         {Lines{"", ""}, {"", "a"}, {"a", ""}, {"\n", "- - é"}, {"a", "\n\n"}})
-      for (const RougeValues& values :
-           Rouge(in_style(style)).compare(pair[0], {pair[1]}))
+    for (const Lines& pair : {Lines{"", ""}, {"", "a"}, {"a", ""}, {"\n", "- - é"}, {"a", "\n\n"}})
+      for (const RougeValues& values : Rouge(in_style(style)).compare(pair[0], {pair[1]}))
         expect_values(values, 0, 0, 0);
 }
 
@@ -102,19 +84,12 @@ TEST(Rouge, WordsMayBeThoseOfAllScripts) {
   options.tokenizer = RougeWords::kUnicode;
   // Chinese words are characters, Thai ones characters with their marks.
   expect_values(rouge(kRouge1, "今天很好", {"昨天很好!"}, options), 75, 75, 75);
-  expect_values(
-      rouge(kRouge2, "今天很好", {"昨天很好!"}, options),
-      66.667,
-      66.667,
-      66.667);
+  expect_values(rouge(kRouge2, "今天很好", {"昨天很好!"}, options), 66.667, 66.667, 66.667);
   EXPECT_TRUE(are_equal("Собака БЕЖИТ", "собака, бежит.", options));
   EXPECT_FALSE(are_equal("ดี", "ดู", options));
   EXPECT_TRUE(are_equal("running ÉTÉ", "runs été", options));
   expect_values(
-      rouge(kRougeL, "собака бежит\nкошка", {"кошка\nсобака бежит"}, options),
-      100,
-      100,
-      100);
+      rouge(kRougeL, "собака бежит\nкошка", {"кошка\nсобака бежит"}, options), 100, 100, 100);
   EXPECT_EQ(rouge(kRouge1, "今天很好", {"今天很好"}).f, 0);
 }
 
@@ -122,21 +97,13 @@ TEST(Rouge, WordsMayBeThoseOfAllScripts) {
 TEST(Rouge, LooksNoFurtherThanTheLimits) {
   RougeOptions options;
   options.max_words = 3;
-  expect_values(
-      rouge(kRouge1, "a b c d e", {"a b x c"}, options),
-      66.667,
-      66.667,
-      66.667);
+  expect_values(rouge(kRouge1, "a b c d e", {"a b x c"}, options), 66.667, 66.667, 66.667);
   expect_values(rouge(kRouge1, "a b\nc d", {"a b c"}, options), 100, 100, 100);
   options = {};
   options.max_bytes = 5;
   expect_values(rouge(kRouge1, "a b cd e", {"a b cx"}, options), 100, 100, 100);
   // Line feeds between sentences are no bytes.
-  expect_values(
-      rouge(kRouge1, "ab\ncd\nef", {"ab cd e"}, options),
-      100,
-      66.667,
-      80);
+  expect_values(rouge(kRouge1, "ab\ncd\nef", {"ab cd e"}, options), 100, 66.667, 80);
 }
 
 TEST(Rouge, OfThePackageKnowsTheCapitalsWhoseSmallLetterIsAscii) {
@@ -179,20 +146,16 @@ TEST(Rouge, LooksIrregularFormsUp) {
   EXPECT_TRUE(are_equal("Went better", "go good", options));
   // Short words keep their form.
   EXPECT_FALSE(are_equal("men", "man", options));
-  EXPECT_TRUE(
-      Rouge(options).signature().find("|exceptions:4-") != std::string::npos);
+  EXPECT_TRUE(Rouge(options).signature().find("|exceptions:4-") != std::string::npos);
   std::ofstream(folder.path() / "adv.exc") << "better well\nworse\n";
   EXPECT_EQ(
       error_of([&] { Rouge rouge(options); }),
       (folder.path() / "adv.exc").string() +
-          ":2: an irregular form and its base form were wanted, but got "
-          "'worse'");
+          ":2: an irregular form and its base form were wanted, but got 'worse'");
   std::ofstream(folder.path() / "adv.exc") << "better well\n";
   EXPECT_TRUE(are_equal("better", "well", options));
   std::filesystem::remove(folder.path() / "noun.exc");
-  EXPECT_NE(
-      error_of([&] { Rouge rouge(options); }).find("noun.exc"),
-      std::string::npos);
+  EXPECT_NE(error_of([&] { Rouge rouge(options); }).find("noun.exc"), std::string::npos);
 }
 
 TEST(Rouge, CountsTheUnionOverSentences) {
@@ -224,11 +187,7 @@ TEST(Rouge, AddsUpReferencesOrTakesOne) {
       (80 + 85.714 + 80) / 3);
   expect_values(rouge(kRouge1, summary, {"a b"}, options), 100, 66.667, 80);
   const auto package = in_style(RougeStyle::kRougeScore);
-  expect_values(
-      rouge(kRouge1, summary, references, package),
-      75,
-      100,
-      600.0 / 7);
+  expect_values(rouge(kRouge1, summary, references, package), 75, 100, 600.0 / 7);
 }
 
 TEST(Rouge, OfTwoRecallsEqualInFiveDecimalsTheFirstIsBest) {
@@ -259,14 +218,11 @@ TEST(Rouge, WeighsPrecisionByAlpha) {
 
 /// Which tokens the longest common subsequence takes, by the whole table.
 std::vector<bool> slow_marks(const Lines& reference, const Lines& summary) {
-  std::vector<std::vector<int>> table(
-      reference.size() + 1,
-      std::vector<int>(summary.size() + 1));
+  std::vector<std::vector<int>> table(reference.size() + 1, std::vector<int>(summary.size() + 1));
   for (size_t i = 1; i <= reference.size(); ++i)
     for (size_t j = 1; j <= summary.size(); ++j)
-      table[i][j] = reference[i - 1] == summary[j - 1]
-          ? table[i - 1][j - 1] + 1
-          : std::max(table[i - 1][j], table[i][j - 1]);
+      table[i][j] = reference[i - 1] == summary[j - 1] ? table[i - 1][j - 1] + 1
+                                                       : std::max(table[i - 1][j], table[i][j - 1]);
   std::vector<bool> marks(reference.size());
   size_t i = reference.size();
   size_t j = summary.size();
@@ -299,9 +255,7 @@ TEST(Rouge, OfLongSentencesTakesTheSubsequenceOfTheWholeTable) {
   for (int round = 0; round < rounds(200); ++round) {
     const unsigned letters = 2 + random() % 12;
     const Lines reference = sentence(200, letters);
-    const std::vector<Lines> summary = {
-        sentence(300, letters),
-        sentence(100, letters)};
+    const std::vector<Lines> summary = {sentence(300, letters), sentence(100, letters)};
     std::map<std::string, int> left;
     for (const Lines& words : summary)
       for (const std::string& word : words)
@@ -313,8 +267,7 @@ TEST(Rouge, OfLongSentencesTakesTheSubsequenceOfTheWholeTable) {
       if ((first[i] || second[i]) && left[reference[i]]-- > 0)
         ++matched;
     const auto package = in_style(RougeStyle::kRougeScore);
-    const std::string text =
-        join_words(summary[0]) + "\n" + join_words(summary[1]);
+    const std::string text = join_words(summary[0]) + "\n" + join_words(summary[1]);
     EXPECT_NEAR(
         rouge(kRougeLsum, text, {join_words(reference)}, package).recall *
             static_cast<double>(reference.size()),
@@ -332,9 +285,8 @@ TEST(Rouge, OfVeryLongSentencesNeedsNoWholeTable) {
     reference.push_back(concat("r", i));
     summary.push_back(i % 3 == 0 ? reference.back() : concat("s", i));
   }
-  const auto values =
-      Rouge(in_style(RougeStyle::kRougeScore))
-          .compare(join_words(summary), {join_words(reference)});
+  const auto values = Rouge(in_style(RougeStyle::kRougeScore))
+                          .compare(join_words(summary), {join_words(reference)});
   const double share = 100 * 16667.0 / 50000;
   EXPECT_NEAR(values[kRougeL].recall, share, 1e-9);
   EXPECT_NEAR(values[kRougeLsum].recall, share, 1e-9);
@@ -350,8 +302,7 @@ TEST(Rouge, TakesAnyBytes) {
       b += static_cast<char>(random());
     }
     for (RougeStyle style : {RougeStyle::kRouge155, RougeStyle::kRougeScore})
-      for (const RougeValues& values :
-           Rouge(in_style(style)).compare(a, {a + "x", b, ""}))
+      for (const RougeValues& values : Rouge(in_style(style)).compare(a, {a + "x", b, ""}))
         EXPECT_LE(values.f, 100);
   }
 }
@@ -359,30 +310,20 @@ TEST(Rouge, TakesAnyBytes) {
 TEST(Rouge, OfACorpusIsTheMeanOfItsPairs) {
   const Rouge metric = corpus_rouge({"a b", "a", "x"}, {{"a b", "a b", "y"}});
   EXPECT_EQ(metric.names(), (Lines{"ROUGE-1", "ROUGE-2", "ROUGE-L"}));
-  expect_values(
-      metric.score()[kRouge1],
-      150.0 / 3,
-      200.0 / 3,
-      (100 + 66.667) / 3);
+  expect_values(metric.score()[kRouge1], 150.0 / 3, 200.0 / 3, (100 + 66.667) / 3);
   EXPECT_EQ(
       metric.report(),
-      "ROUGE-1/ROUGE-2/ROUGE-L|nrefs:1|style:rouge-1.5.5|stem:porter|"
-      "exceptions:none|refs:average|alpha:0.5|version:seqconv-0.1.0 = "
-      "F 55.56/33.33/55.56 R 50.00/33.33/50.00 P 66.67/33.33/66.67");
+      "ROUGE-1/ROUGE-2/"
+      "ROUGE-L|nrefs:1|style:rouge-1.5.5|stem:porter|exceptions:none|refs:average|alpha:0.5|"
+      "version:seqconv-0.1.0 = F 55.56/33.33/55.56 R 50.00/33.33/50.00 P 66.67/33.33/66.67");
   RougeStatistics both = metric.statistics();
   both += metric.statistics();
   EXPECT_EQ(both.pairs, 6);
-  expect_values(
-      both.means()[kRouge1],
-      150.0 / 3,
-      200.0 / 3,
-      (100 + 66.667) / 3);
+  expect_values(both.means()[kRouge1], 150.0 / 3, 200.0 / 3, (100 + 66.667) / 3);
   expect_values(Rouge().score()[kRougeL], 0, 0, 0);
   RougeOptions package = in_style(RougeStyle::kRougeScore);
   package.stem = false;
-  EXPECT_EQ(
-      Rouge(package).signature(),
-      "nrefs:0|style:rouge_score|stem:no|version:seqconv-0.1.0");
+  EXPECT_EQ(Rouge(package).signature(), "nrefs:0|style:rouge_score|stem:no|version:seqconv-0.1.0");
   EXPECT_EQ(Rouge(package).names().back(), "ROUGE-Lsum");
 }
 
@@ -421,8 +362,7 @@ TEST(Rouge, ErrorsSayWhatWasWanted) {
         options.max_words = 2;
         options.max_bytes = 3;
       }),
-      "rouge.max_words and rouge.max_bytes cannot both be above 0, but got 2 "
-      "and 3");
+      "rouge.max_words and rouge.max_bytes cannot both be above 0, but got 2 and 3");
   EXPECT_EQ(
       error([](RougeOptions& options) {
         options.style = RougeStyle::kRougeScore;
@@ -430,14 +370,13 @@ TEST(Rouge, ErrorsSayWhatWasWanted) {
       }),
       "rouge.max_bytes has no effect with rouge.style = 'rouge_score'");
   EXPECT_EQ(
-      error_of([] { Rouge().add("a", {}); }),
-      "a score needs at least one reference, but got 0");
+      error_of([] { Rouge().add("a", {}); }), "a score needs at least one reference, but got 0");
   EXPECT_EQ(
       error_of([] {
         corpus_rouge({"a", "b"}, {{"a"}});
       }),
-      "hypotheses and references must have the same number of lines, but got 2 "
-      "hypotheses and 1 lines in reference 1");
+      "hypotheses and references must have the same number of lines, but got 2 hypotheses and 1 "
+      "lines in reference 1");
 }
 
 }  // namespace

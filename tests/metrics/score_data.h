@@ -16,8 +16,7 @@ using namespace internal;
 
 /// The folders of real text `names` in metric-checks of the folder that
 /// SEQCONV_DATA names; none without that variable.
-inline std::vector<std::filesystem::path> real_folders(
-    const std::vector<std::string>& names) {
+inline std::vector<std::filesystem::path> real_folders(const std::vector<std::string>& names) {
   std::vector<std::filesystem::path> folders;
   if (const char* data = std::getenv("SEQCONV_DATA"))
     for (const std::string& name : names)
@@ -27,8 +26,7 @@ inline std::vector<std::filesystem::path> real_folders(
 
 /// Made-up references and hypotheses with their scores, see make_made_up.py.
 inline std::filesystem::path made_up_folder() {
-  return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests" / "metrics" /
-      "made_up";
+  return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests" / "metrics" / "made_up";
 }
 
 /// What the command writes to its standard output.

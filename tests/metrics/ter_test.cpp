@@ -15,9 +15,7 @@ using testing::error_of;
 using Lines = std::vector<std::string>;
 
 int64_t edits(
-    const std::string& hypothesis,
-    const std::string& reference,
-    const TerOptions& options = {}) {
+    const std::string& hypothesis, const std::string& reference, const TerOptions& options = {}) {
   return Ter(options).count(hypothesis, {reference}).edits;
 }
 
@@ -84,20 +82,14 @@ TEST(TerWords, AreLowerCasedUnlessAskedNotTo) {
 TEST(TerWords, AreSetApartWhenNormalized) {
   const TerOptions normalized{.normalized = true};
   const auto equal = [&](const char* line, const char* words) {
-    return edits(line, words, {.case_sensitive = true}) > 0 &&
-        edits(line, words, normalized) == 0;
+    return edits(line, words, {.case_sensitive = true}) > 0 && edits(line, words, normalized) == 0;
   };
   EXPECT_TRUE(equal("(a,b)!", "( a , b ) !"));
   EXPECT_TRUE(equal("the dog's tail", "the dog 's tail"));
   EXPECT_TRUE(equal("&quot;a&amp;b&quot; 1,5.", "\" a & b \" 1,5 ."));
   EXPECT_TRUE(equal("3-4 a-b", "3 - 4 a-b"));
   EXPECT_EQ(edits("漢字。", "漢 字 。", normalized), 3);
-  EXPECT_EQ(
-      edits(
-          "漢字。x",
-          "漢 字 。 x",
-          {.normalized = true, .asian_support = true}),
-      0);
+  EXPECT_EQ(edits("漢字。x", "漢 字 。 x", {.normalized = true, .asian_support = true}), 0);
 }
 
 TEST(TerWords, OfReferencesAreNormalizedTwiceAsInSacreBleu) {
@@ -109,9 +101,7 @@ TEST(TerWords, OfReferencesAreNormalizedTwiceAsInSacreBleu) {
 TEST(TerWords, LosePunctuationWhereAsked) {
   EXPECT_EQ(edits("(a), b: c-d?", "a b c-d", {.no_punct = true}), 0);
   EXPECT_EQ(edits("漢、字。", "漢字", {.no_punct = true}), 1);
-  EXPECT_EQ(
-      edits("漢、字。", "漢字", {.no_punct = true, .asian_support = true}),
-      0);
+  EXPECT_EQ(edits("漢、字。", "漢字", {.no_punct = true, .asian_support = true}), 0);
 }
 
 TEST(Ter, SaysHowItCameAbout) {
@@ -119,39 +109,30 @@ TEST(Ter, SaysHowItCameAbout) {
   ter.add("a b c", {"a b", "a b d"});
   EXPECT_EQ(
       ter.report(),
-      "TER|nrefs:2|case:lc|tok:tercom|norm:yes|punct:no|asian:no|"
-      "version:seqconv-0.1.0 = 40.00");
+      "TER|nrefs:2|case:lc|tok:tercom|norm:yes|punct:no|asian:no|version:seqconv-0.1.0 = 40.00");
   EXPECT_EQ(
       Ter({.case_sensitive = true}).signature(),
-      "nrefs:0|case:mixed|tok:tercom|norm:no|punct:yes|asian:no|"
-      "version:seqconv-0.1.0");
+      "nrefs:0|case:mixed|tok:tercom|norm:no|punct:yes|asian:no|version:seqconv-0.1.0");
 }
 
 TEST(Ter, RefusesWhatItCannotScore) {
   EXPECT_EQ(
       TerOptions{.asian_support = true}.idle_options(),
-      "ter.asian_support has no effect without ter.normalized or "
-      "ter.no_punct");
+      "ter.asian_support has no effect without ter.normalized or ter.no_punct");
+  EXPECT_EQ((TerOptions{.no_punct = true, .asian_support = true}.idle_options()), "");
   EXPECT_EQ(
-      (TerOptions{.no_punct = true, .asian_support = true}.idle_options()),
-      "");
-  EXPECT_EQ(
-      error_of([] { Ter().add("a", {}); }),
-      "a score needs at least one reference, but got 0");
+      error_of([] { Ter().add("a", {}); }), "a score needs at least one reference, but got 0");
 }
 
 TEST(Ter, OfAnyBytesIsANumber) {
   std::mt19937 random(3);
-  const TerOptions options{
-      .normalized = true,
-      .no_punct = true,
-      .asian_support = true};
+  const TerOptions options{.normalized = true, .no_punct = true, .asian_support = true};
   for (int round = 0; round < 300; ++round) {
     std::string a;
     std::string b;
     for (size_t i = random() % 60; i > 0; --i)
-      (random() % 2 ? a : b) += static_cast<char>(
-          random() % 3 ? " ab.'\xE3\x80\x82"[random() % 8] : random());
+      (random() % 2 ? a : b) +=
+          static_cast<char>(random() % 3 ? " ab.'\xE3\x80\x82"[random() % 8] : random());
     const TerStatistics statistics = Ter(options).count(a, {b});
     EXPECT_GE(statistics.edits, 0);
     EXPECT_LE(statistics.edits, 60);

@@ -14,12 +14,9 @@ using testing::error_of;
 using Lines = std::vector<std::string>;
 
 TEST(BleuTokenizers, FollowZh) {
-  const auto tokens = [](std::string_view line) {
-    return tokenize(line, BleuTokenizer::kZh);
-  };
+  const auto tokens = [](std::string_view line) { return tokenize(line, BleuTokenizer::kZh); };
   EXPECT_THAT(
-      tokens(" 漢字，abc，3.5米。"),
-      ElementsAre("漢", "字", "，", "abc", "，", "3.5", "米", "。"));
+      tokens(" 漢字，abc，3.5米。"), ElementsAre("漢", "字", "，", "abc", "，", "3.5", "米", "。"));
   // Signs like these are Chinese to sacreBLEU, ideographs from U+20000 on not.
   EXPECT_THAT(tokens("a→b—c"), ElementsAre("a", "→", "b", "—", "c"));
   EXPECT_THAT(tokens("𠀀𠀁"), ElementsAre("𠀀𠀁"));
@@ -32,9 +29,7 @@ TEST(BleuTokenizers, MayStandAboveTheLayer) {
   const LineTokenizer halves{
       [](std::string_view line) {
         const size_t half = line.size() / 2;
-        return Lines{
-            std::string(line.substr(0, half)),
-            std::string(line.substr(half))};
+        return Lines{std::string(line.substr(0, half)), std::string(line.substr(half))};
       },
       "halves"};
   Bleu bleu({.tokenizer = BleuTokenizer::kSpm}, halves);
@@ -42,8 +37,7 @@ TEST(BleuTokenizers, MayStandAboveTheLayer) {
   bleu.add("a b cdefg ", {"a b cdefg"});
   EXPECT_EQ(bleu.statistics().hypothesis_length, 3);
   EXPECT_EQ(
-      bleu.signature(),
-      "nrefs:1|case:mixed|eff:no|tok:halves|smooth:exp|version:seqconv-0.1.0");
+      bleu.signature(), "nrefs:1|case:mixed|eff:no|tok:halves|smooth:exp|version:seqconv-0.1.0");
 }
 
 TEST(BleuTokenizers, SayWhatTheyLack) {
@@ -51,8 +45,7 @@ TEST(BleuTokenizers, SayWhatTheyLack) {
       error_of<UsageError>([] { Bleu({.tokenizer = BleuTokenizer::kSpm}); }),
       "bleu.tokenizer = 'spm' needs a SentencePiece model");
   EXPECT_EQ(
-      error_of<UsageError>(
-          [] { Bleu({.tokenizer = BleuTokenizer::kJaMecab}); }),
+      error_of<UsageError>([] { Bleu({.tokenizer = BleuTokenizer::kJaMecab}); }),
       "bleu.tokenizer = 'ja-mecab' needs a dictionary of MeCab");
   EXPECT_EQ(
       error_of([] { tokenize("a", BleuTokenizer::kSpm); }),
@@ -60,12 +53,8 @@ TEST(BleuTokenizers, SayWhatTheyLack) {
 }
 
 TEST(UnsegmentedLanguage, IsNamed) {
-  EXPECT_EQ(
-      unsegmented_language({"他们在会议上讨论了这个问题。", "昨天天气很好"}),
-      "Chinese");
-  EXPECT_EQ(
-      unsegmented_language({"昨日の会議でこの問題について話しました。"}),
-      "Japanese");
+  EXPECT_EQ(unsegmented_language({"他们在会议上讨论了这个问题。", "昨天天气很好"}), "Chinese");
+  EXPECT_EQ(unsegmented_language({"昨日の会議でこの問題について話しました。"}), "Japanese");
   EXPECT_EQ(unsegmented_language({"เมื่อวานอากาศดีมาก เราเดินไปที่ตลาด"}), "Thai");
   EXPECT_EQ(unsegmented_language({"ខ្ញុំទៅផ្សារជាមួយម្តាយរបស់ខ្ញុំ"}), "Khmer");
   EXPECT_EQ(unsegmented_language({"ຂ້ອຍໄປຕະຫຼາດກັບແມ່ຂອງຂ້ອຍ"}), "Lao");
@@ -81,15 +70,10 @@ TEST(UnsegmentedLanguage, IsNoneWhereBlanksSeparateWords) {
   EXPECT_EQ(unsegmented_language({"Ein Hund läuft", "собака бежит"}), "");
   EXPECT_EQ(unsegmented_language({"어제 회의에서 이 문제를 논의했습니다"}), "");
   EXPECT_EQ(unsegmented_language({"他们 在 会议 上 讨论 了 这个 问题 。"}), "");
-  EXPECT_EQ(
-      unsegmented_language(
-          {"昨日 の 会議 で この 問題 に つい て 話し まし た"}),
-      "");
+  EXPECT_EQ(unsegmented_language({"昨日 の 会議 で この 問題 に つい て 話し まし た"}), "");
   EXPECT_EQ(unsegmented_language({"เมื่อวาน อากาศ ดี มาก เรา เดิน ไป ที่ ตลาด"}), "");
   // A name in an English text.
-  EXPECT_EQ(
-      unsegmented_language({"The word 这个问题很难回答 was in the text"}),
-      "");
+  EXPECT_EQ(unsegmented_language({"The word 这个问题很难回答 was in the text"}), "");
 }
 
 TEST(UnsegmentedLanguage, MattersWhereBleuSplitsAtBlanks) {
@@ -100,20 +84,14 @@ TEST(UnsegmentedLanguage, MattersWhereBleuSplitsAtBlanks) {
   EXPECT_EQ(language(BleuTokenizer::k13a), "Chinese");
   EXPECT_EQ(language(BleuTokenizer::kIntl), "Chinese");
   EXPECT_EQ(language(BleuTokenizer::kNone), "Chinese");
-  EXPECT_EQ(
-      language_without_words(lines, {.style = BleuStyle::kMultiBleu}),
-      "Chinese");
+  EXPECT_EQ(language_without_words(lines, {.style = BleuStyle::kMultiBleu}), "Chinese");
   // Kana are not split.
   EXPECT_EQ(
       language_without_words(
-          {"昨日の会議でこの問題について話しました。"},
-          {.tokenizer = BleuTokenizer::kZh}),
+          {"昨日の会議でこの問題について話しました。"}, {.tokenizer = BleuTokenizer::kZh}),
       "Japanese");
   for (const auto tokenizer :
-       {BleuTokenizer::kChar,
-        BleuTokenizer::kZh,
-        BleuTokenizer::kSpm,
-        BleuTokenizer::kJaMecab})
+       {BleuTokenizer::kChar, BleuTokenizer::kZh, BleuTokenizer::kSpm, BleuTokenizer::kJaMecab})
     EXPECT_EQ(language(tokenizer), "");
 }
 

@@ -18,8 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::TemporaryFolder;
 
-const fs::path kFolders =
-    fs::path(SEQCONV_SOURCE_DIR) / "tests" / "checkpoint" / "folders";
+const fs::path kFolders = fs::path(SEQCONV_SOURCE_DIR) / "tests" / "checkpoint" / "folders";
 
 /// Opens a folder whose config.json holds this, but for the parameters; "" or
 /// what is wrong with it.
@@ -44,8 +43,7 @@ std::set<std::string> places(const Json& config) {
   const Json flat = config.flatten();
   for (const auto& [place, value] : flat.items())
     for (Json::json_pointer at(place); !at.empty(); at = at.parent_pointer())
-      if ((!std::isdigit(static_cast<unsigned char>(at.back()[0])) ||
-           at.back() == "0") &&
+      if ((!std::isdigit(static_cast<unsigned char>(at.back()[0])) || at.back() == "0") &&
           place.find("coder/") == std::string::npos)
         all.insert(at.to_string());
   return all;
@@ -57,8 +55,7 @@ TEST(DescriptionHostile, ErrorsAreInOurOwnWords) {
   for (const char* model : {"language_1", "cut_5"}) {
     const TemporaryFolder folder;
     fs::copy(kFolders / model, folder.path());
-    const Json good =
-        parse_json(read_file(kFolders / model / "config.json"), "config.json");
+    const Json good = parse_json(read_file(kFolders / model / "config.json"), "config.json");
     EXPECT_EQ(open_error(folder.path(), good), "");
     int refused = 0, opened = 0;
     const auto open = [&](const Json& config, const std::string& what) {
@@ -66,11 +63,7 @@ TEST(DescriptionHostile, ErrorsAreInOurOwnWords) {
       (error.empty() ? opened : refused) += 1;
       if (error.empty())
         return;
-      EXPECT_THAT(
-          error,
-          AllOf(
-              HasSubstr(folder.path().string()),
-              Not(HasSubstr("json.exception"))))
+      EXPECT_THAT(error, AllOf(HasSubstr(folder.path().string()), Not(HasSubstr("json.exception"))))
           << what;
     };
     for (const std::string& place : places(good)) {
@@ -93,31 +86,26 @@ TEST(DescriptionHostile, ErrorsAreInOurOwnWords) {
 TEST(DescriptionHostile, ErrorsSayWhichKeyAndWhatWasWanted) {
   const TemporaryFolder folder;
   fs::copy(kFolders / "translation_2", folder.path());
-  const Json good = parse_json(
-      read_file(kFolders / "translation_2" / "config.json"),
-      "config.json");
+  const Json good =
+      parse_json(read_file(kFolders / "translation_2" / "config.json"), "config.json");
   const auto error = [&](const char* place, const Json& value) {
     Json changed = good;
     changed[Json::json_pointer(place)] = value;
     return open_error(folder.path(), changed);
   };
   EXPECT_THAT(
-      error("/text/lowercase", 7),
-      HasSubstr("text.lowercase must be true or false, but got 7"));
+      error("/text/lowercase", 7), HasSubstr("text.lowercase must be true or false, but got 7"));
   EXPECT_THAT(
       error("/text/source", "x"),
-      HasSubstr("text.source must be an object with 'dictionary', but got "
-                "\"x\""));
+      HasSubstr("text.source must be an object with 'dictionary', but got \"x\""));
   EXPECT_THAT(
       error("/text/source/dictionary", Json::array()),
       HasSubstr("text.source.dictionary must be a string, but got []"));
   EXPECT_THAT(
-      error("/text/source/samples", 3),
-      HasSubstr("text.source.samples must be a list, but got 3"));
+      error("/text/source/samples", 3), HasSubstr("text.source.samples must be a list, but got 3"));
   EXPECT_THAT(
       error("/text/source/samples/0/ids", {1, -4}),
-      HasSubstr("text.source.samples.ids must be ids, from 0 to 2147483647, "
-                "but got -4"));
+      HasSubstr("text.source.samples.ids must be ids, from 0 to 2147483647, but got -4"));
   EXPECT_THAT(
       error("/text/source/samples/0", Json::object()),
       HasSubstr("text.source.samples: the key 'line' is missing"));

@@ -55,8 +55,7 @@ TEST_P(Export, ImportedAgainIsTheSameBitByBit) {
       read_file(folder_.path() / "again" / "model.safetensors"));
   EXPECT_EQ(
       write_options(read_translation_description(model).options),
-      write_options(
-          read_translation_description(folder_.path() / "again").options));
+      write_options(read_translation_description(folder_.path() / "again").options));
 }
 
 TEST_P(Export, PytorchHoldsOurParameters) {
@@ -106,38 +105,28 @@ std::string export_error(const std::string& key, const Json& value) {
     config["architecture"]["decoder"][key] = value;
     config["format_version"] = 3;
   });
-  return error_of<UsageError>([&] {
-    export_model(model, ExportFormat::kFairseq, folder.path() / "out.pt");
-  });
+  return error_of<UsageError>(
+      [&] { export_model(model, ExportFormat::kFairseq, folder.path() / "out.pt"); });
 }
 
 TEST(ExportErrors, NameWhatFairseqHasNoModuleFor) {
   EXPECT_THAT(
       export_error("query", "block_input"),
       HasSubstr("no module for decoder layer 0: its kernels are predicted"));
-  EXPECT_THAT(
-      export_error("normalization", "tanh"),
-      HasSubstr("its normalization is tanh"));
-  EXPECT_THAT(
-      export_error("renormalize_edges", true),
-      HasSubstr("its edges are renormalised"));
+  EXPECT_THAT(export_error("normalization", "tanh"), HasSubstr("its normalization is tanh"));
+  EXPECT_THAT(export_error("renormalize_edges", true), HasSubstr("its edges are renormalised"));
   EXPECT_THAT(
       export_error("positions", "none"),
-      HasSubstr("positions on both sides or on neither, but this model's "
-                "decoder alone has none"));
+      HasSubstr("positions on both sides or on neither, but this model's decoder alone has none"));
 }
 
 TEST(ExportErrors, NameAParameterThatDoesNotFit) {
   const TemporaryFolder folder;
   const auto model = folder.path() / "model";
   import_checkpoint(synthetic_import({"published.pt"}, model));
-  edit_config(model, [&](Json& config) {
-    config["architecture"]["ffn_dim"] = 8;
-  });
+  edit_config(model, [&](Json& config) { config["architecture"]["ffn_dim"] = 8; });
   EXPECT_THAT(
-      error_of([&] {
-        export_model(model, ExportFormat::kPytorch, folder.path() / "out.pt");
-      }),
+      error_of([&] { export_model(model, ExportFormat::kPytorch, folder.path() / "out.pt"); }),
       HasSubstr("feed_forward.fc1.weight"));
 }
 
@@ -150,8 +139,7 @@ TEST(ExportErrors, NameATensorThatIsNotFinite) {
   write_file_atomically(model / "model.safetensors", file);
   for (const auto format : {ExportFormat::kFairseq, ExportFormat::kPytorch})
     EXPECT_THAT(
-        error_of(
-            [&] { export_model(model, format, folder.path() / "out.pt"); }),
+        error_of([&] { export_model(model, format, folder.path() / "out.pt"); }),
         ::testing::AllOf(
             HasSubstr("model.safetensors: parameter '"),
             HasSubstr("1 of them is NaN or infinite")));
@@ -166,8 +154,7 @@ class ExportedFile : public ::testing::Test {
   }
 
   std::string refusal(const std::filesystem::path& output) const {
-    return error_of(
-        [&] { export_model(model_, ExportFormat::kPytorch, output); });
+    return error_of([&] { export_model(model_, ExportFormat::kPytorch, output); });
   }
 
   TemporaryFolder folder_;
@@ -191,8 +178,7 @@ TEST_F(ExportedFile, ReplacesNoPartOfAModel) {
         folder_.path() / "x.pt",
         other / "model.safetensors"})
     EXPECT_THAT(refusal(output), HasSubstr("would replace a file"));
-  for (const char* name :
-       {"best.safetensors", "source.dict.txt", "bpe.codes", "a.model"})
+  for (const char* name : {"best.safetensors", "source.dict.txt", "bpe.codes", "a.model"})
     EXPECT_THAT(refusal(model_ / name), HasSubstr("the name of a part"));
   for (const char* name : {"training/x.pt", "training/data/x.pt"})
     EXPECT_THAT(refusal(model_ / name), HasSubstr("files of a training"));

@@ -29,9 +29,7 @@ using testing::synthetic_import;
 using testing::TemporaryFolder;
 using testing::values_of;
 
-void expect_same_tensors(
-    const std::filesystem::path& found,
-    const std::filesystem::path& wanted) {
+void expect_same_tensors(const std::filesystem::path& found, const std::filesystem::path& wanted) {
   const SafetensorsReader a(found);
   const SafetensorsReader b(wanted);
   ASSERT_EQ(a.tensors().size(), b.tensors().size());
@@ -69,12 +67,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(ImportSchemes, GiveTheSameTensorsAndOptions) {
   const Case& file = GetParam();
   const TemporaryFolder folder;
-  import_checkpoint(
-      synthetic_import({concat(file.name, ".pt")}, folder.path()));
+  import_checkpoint(synthetic_import({concat(file.name, ".pt")}, folder.path()));
   const auto parameters = folder.path() / "model.safetensors";
-  expect_same_tensors(
-      parameters,
-      synthetic(concat(file.expected, ".safetensors")));
+  expect_same_tensors(parameters, synthetic(concat(file.expected, ".safetensors")));
   const SafetensorsReader written(parameters);
   for (const auto& [name, view] : written.tensors())
     EXPECT_EQ(view.type, file.type) << name;
@@ -84,8 +79,7 @@ TEST_P(ImportSchemes, GiveTheSameTensorsAndOptions) {
   const BlockKind kind = talk                 ? BlockKind::kTalk
       : std::string(file.expected) == "light" ? BlockKind::kLightConv
                                               : BlockKind::kDynamicConv;
-  for (const StackOptions* stack :
-       {&model.options.encoder, &model.options.decoder}) {
+  for (const StackOptions* stack : {&model.options.encoder, &model.options.decoder}) {
     EXPECT_EQ(stack->layers, 1);
     EXPECT_EQ(stack->block_at(0), kind);
     EXPECT_EQ(stack->heads, 2);
@@ -105,9 +99,7 @@ TEST(Import, TakesTheMovingAverageWhenAsked) {
   ImportRequest request = synthetic_import({"ema.pt"}, folder.path());
   request.weights = CheckpointWeights::kEma;
   import_checkpoint(request);
-  expect_same_tensors(
-      folder.path() / "model.safetensors",
-      synthetic("dynamic.safetensors"));
+  expect_same_tensors(folder.path() / "model.safetensors", synthetic("dynamic.safetensors"));
   request.checkpoints = {synthetic("main.pt")};
   EXPECT_THAT(
       error_of([&] { import_checkpoint(request); }),
@@ -129,17 +121,14 @@ TEST(Import, WithoutArgumentsNeedsAPreset) {
     }
   };
   import_checkpoint(request);
-  expect_same_tensors(
-      folder.path() / "m" / "model.safetensors",
-      synthetic("dynamic.safetensors"));
+  expect_same_tensors(folder.path() / "m" / "model.safetensors", synthetic("dynamic.safetensors"));
 }
 
 TEST(Import, AveragesSeveralCheckpointsInFloat64) {
   const TemporaryFolder folder;
   // ema.pt holds the same values plus 1.
-  import_checkpoint(synthetic_import(
-      {"published.pt", "ema.pt", "half.pt", "ema.pt"},
-      folder.path()));
+  import_checkpoint(
+      synthetic_import({"published.pt", "ema.pt", "half.pt", "ema.pt"}, folder.path()));
   const SafetensorsReader mean(folder.path() / "model.safetensors");
   const SafetensorsReader one(synthetic("dynamic.safetensors"));
   for (const auto& [name, view] : one.tensors()) {
@@ -153,14 +142,9 @@ TEST(Import, AveragesSeveralCheckpointsInFloat64) {
 }
 
 /// A checkpoint like `name`, with an infinity in the middle of one tensor.
-std::filesystem::path spoiled_checkpoint(
-    const std::string& name,
-    const TemporaryFolder& folder) {
+std::filesystem::path spoiled_checkpoint(const std::string& name, const TemporaryFolder& folder) {
   const FairseqCheckpoint good(synthetic(name), CheckpointWeights::kTrained);
-  PyTorchContent content{
-      {{"args", nullptr}, {"cfg", {{"model", good.arguments()}}}},
-      "model",
-      {}};
+  PyTorchContent content{{{"args", nullptr}, {"cfg", {{"model", good.arguments()}}}}, "model", {}};
   std::map<std::string, std::vector<std::byte>> bytes;
   for (const auto& [key, tensor] : good.tensors()) {
     std::vector<std::byte>& own = bytes[key];
@@ -187,24 +171,20 @@ TEST(Import, RefusesNumbersThatAreNotFinite) {
       ImportRequest request = synthetic_import({}, folder.path() / "m");
       request.checkpoints = {spoiled_checkpoint(name, folder)};
       if (average)
-        request.checkpoints.insert(
-            request.checkpoints.begin(),
-            synthetic(name));
+        request.checkpoints.insert(request.checkpoints.begin(), synthetic(name));
       EXPECT_THAT(
           error_of([&] { import_checkpoint(request); }),
           AllOf(
               HasSubstr("spoiled_" + name),
               HasSubstr("'encoder.layers.0.fc1.weight'"),
               HasSubstr("1 of them is NaN or infinite")));
-      EXPECT_FALSE(
-          std::filesystem::exists(folder.path() / "m" / "model.safetensors"));
+      EXPECT_FALSE(std::filesystem::exists(folder.path() / "m" / "model.safetensors"));
     }
 }
 
 TEST(Import, ListsWhatDoesNotFit) {
   const TemporaryFolder folder;
-  ImportRequest request =
-      synthetic_import({"published.pt", "talk.pt"}, folder.path() / "m");
+  ImportRequest request = synthetic_import({"published.pt", "talk.pt"}, folder.path() / "m");
   EXPECT_THAT(
       error_of([&] { import_checkpoint(request); }),
       AllOf(
@@ -217,8 +197,7 @@ TEST(Import, ListsWhatDoesNotFit) {
 
 TEST(Import, ChecksTheDictionaries) {
   const TemporaryFolder folder;
-  ImportRequest request =
-      synthetic_import({"published.pt"}, folder.path() / "m");
+  ImportRequest request = synthetic_import({"published.pt"}, folder.path() / "m");
   request.text.target_dictionary = folder.write("short.txt", "a 1\nb 1\n");
   EXPECT_THAT(
       error_of([&] { import_checkpoint(request); }),
@@ -238,15 +217,9 @@ TEST(Import, ChecksTheDictionaries) {
 
 /// published.pt with the names that `rename` makes of its own.
 std::string renamed_checkpoint(
-    const TemporaryFolder& folder,
-    const std::function<std::string(const std::string&)>& rename) {
-  const FairseqCheckpoint published(
-      synthetic("published.pt"),
-      CheckpointWeights::kTrained);
-  PyTorchContent content{
-      {{"cfg", {{"model", published.arguments()}}}},
-      "model",
-      {}};
+    const TemporaryFolder& folder, const std::function<std::string(const std::string&)>& rename) {
+  const FairseqCheckpoint published(synthetic("published.pt"), CheckpointWeights::kTrained);
+  PyTorchContent content{{{"cfg", {{"model", published.arguments()}}}}, "model", {}};
   std::deque<std::vector<std::byte>> bytes;
   for (const auto& [name, tensor] : published.tensors()) {
     std::vector<std::byte>& own = bytes.emplace_back();
@@ -266,12 +239,8 @@ std::string renamed_checkpoint(
 /// width.
 class AdaptiveCheckpoint {
  public:
-  explicit AdaptiveCheckpoint(
-      const std::filesystem::path& file,
-      double factor = 2) {
-    const FairseqCheckpoint published(
-        synthetic("published.pt"),
-        CheckpointWeights::kTrained);
+  explicit AdaptiveCheckpoint(const std::filesystem::path& file, double factor = 2) {
+    const FairseqCheckpoint published(synthetic("published.pt"), CheckpointWeights::kTrained);
     Json arguments = published.arguments();
     arguments["adaptive_softmax_cutoff"] = "6";
     if (factor > 0)
@@ -309,11 +278,9 @@ class AdaptiveCheckpoint {
  private:
   void add(const std::string& name, const std::vector<int64_t>& shape) {
     std::vector<float>& own = floats_.emplace_back();
-    for (const double number :
-         numbers(static_cast<size_t>(shape[0] * shape[1])))
+    for (const double number : numbers(static_cast<size_t>(shape[0] * shape[1])))
       own.push_back(static_cast<float>(number));
-    content_.tensors.push_back(
-        {name, {ElementType::kF32, shape, std::as_bytes(std::span(own))}});
+    content_.tensors.push_back({name, {ElementType::kF32, shape, std::as_bytes(std::span(own))}});
   }
 
   PyTorchContent content_{{}, "model", {}};
@@ -328,8 +295,7 @@ TEST(Import, FindsAFactorOfWidthsThatWereRoundedDown) {
   ImportRequest request = synthetic_import({}, folder.path() / "m");
   request.checkpoints = {file};
   import_checkpoint(request);
-  const AdaptiveOptions adaptive =
-      read_translation_description(request.output).options.adaptive;
+  const AdaptiveOptions adaptive = read_translation_description(request.output).options.adaptive;
   EXPECT_EQ(adaptive.softmax_cutoffs, (std::vector<int64_t>{6, 9}));
   EXPECT_NEAR(adaptive.softmax_factor, std::sqrt(2.0), 1e-9);  // 4, 2, 2
 }
@@ -355,71 +321,56 @@ TEST(Import, ReadsAnAdaptiveSoftmaxOfATranslationModelAndExportsIt) {
         {"tail0_words", {6, 2}}}) {
     const TensorView& view = written.at("output.adaptive." + name);
     EXPECT_EQ(view.shape, shape) << name;
-    EXPECT_EQ(
-        values_of(view),
-        AdaptiveCheckpoint::numbers(static_cast<size_t>(view.count())));
+    EXPECT_EQ(values_of(view), AdaptiveCheckpoint::numbers(static_cast<size_t>(view.count())));
   }
   EXPECT_FALSE(written.tensors().contains("output.weight"));
 
   const auto exported = folder.path() / "exported.pt";
   export_model(request.output, ExportFormat::kFairseq, exported);
   const FairseqCheckpoint theirs(exported, CheckpointWeights::kTrained);
-  EXPECT_TRUE(
-      theirs.tensors().contains("decoder.adaptive_softmax.tail.0.2.weight"));
+  EXPECT_TRUE(theirs.tensors().contains("decoder.adaptive_softmax.tail.0.2.weight"));
   EXPECT_EQ(theirs.arguments().at("adaptive_softmax_cutoff"), "6");
   EXPECT_EQ(theirs.arguments().at("adaptive_softmax_dropout"), 0.125);
   request.checkpoints = {exported};
   request.output = folder.path() / "again";
   import_checkpoint(request);
   expect_same_tensors(
-      folder.path() / "again" / "model.safetensors",
-      folder.path() / "m" / "model.safetensors");
+      folder.path() / "again" / "model.safetensors", folder.path() / "m" / "model.safetensors");
   EXPECT_EQ(
       write_options(read_translation_description(request.output).options),
       write_options(model.options));
 }
 
 TEST(Import, DropsWhatWrappersPutInFrontOfAllNames) {
-  for (const char* wrapper :
-       {"module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
+  for (const char* wrapper : {"module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
     SCOPED_TRACE(wrapper);
     const TemporaryFolder folder;
     ImportRequest request = synthetic_import({}, folder.path() / "m");
-    request.checkpoints = {renamed_checkpoint(
-        folder,
-        [&](const std::string& name) { return wrapper + name; })};
+    request.checkpoints = {
+        renamed_checkpoint(folder, [&](const std::string& name) { return wrapper + name; })};
     import_checkpoint(request);
     expect_same_tensors(
-        folder.path() / "m" / "model.safetensors",
-        synthetic("dynamic.safetensors"));
+        folder.path() / "m" / "model.safetensors", synthetic("dynamic.safetensors"));
   }
 }
 
 TEST(Import, DropsTheWrapperOfAPartThatWasCompiledByItself) {
   const TemporaryFolder folder;
   ImportRequest request = synthetic_import({}, folder.path() / "m");
-  request.checkpoints = {
-      renamed_checkpoint(folder, [](const std::string& name) {
-        const std::string encoder = "encoder.";
-        return name.starts_with(encoder)
-            ? encoder + "_orig_mod." + name.substr(encoder.size())
-            : name;
-      })};
+  request.checkpoints = {renamed_checkpoint(folder, [](const std::string& name) {
+    const std::string encoder = "encoder.";
+    return name.starts_with(encoder) ? encoder + "_orig_mod." + name.substr(encoder.size()) : name;
+  })};
   import_checkpoint(request);
-  expect_same_tensors(
-      folder.path() / "m" / "model.safetensors",
-      synthetic("dynamic.safetensors"));
+  expect_same_tensors(folder.path() / "m" / "model.safetensors", synthetic("dynamic.safetensors"));
 }
 
 TEST(Import, RefusesAWrapperInFrontOfSomeNames) {
   const TemporaryFolder folder;
   ImportRequest request = synthetic_import({}, folder.path() / "m");
-  request.checkpoints = {
-      renamed_checkpoint(folder, [](const std::string& name) {
-        return (name.starts_with("encoder.") ? "module._orig_mod."
-                                             : "module.") +
-            name;
-      })};
+  request.checkpoints = {renamed_checkpoint(folder, [](const std::string& name) {
+    return (name.starts_with("encoder.") ? "module._orig_mod." : "module.") + name;
+  })};
   EXPECT_THAT(
       error_of([&] { import_checkpoint(request); }),
       AllOf(
@@ -434,9 +385,7 @@ TEST(Import, LeavesATrainedModelAlone) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() / "training");
   EXPECT_THAT(
-      error_of([&] {
-        import_checkpoint(synthetic_import({"published.pt"}, folder.path()));
-      }),
+      error_of([&] { import_checkpoint(synthetic_import({"published.pt"}, folder.path())); }),
       HasSubstr("holds its training"));
 }
 
@@ -458,10 +407,8 @@ TEST(Import, WritesNeitherIntoNorBelowATrainedModelByAnyPath) {
         "link/training/new",
         "other/../run"})
     EXPECT_THAT(
-        error_of([&] {
-          import_checkpoint(
-              synthetic_import({"published.pt"}, folder.path() / output));
-        }),
+        error_of(
+            [&] { import_checkpoint(synthetic_import({"published.pt"}, folder.path() / output)); }),
         HasSubstr("holds its training"))
         << output;
   EXPECT_FALSE(std::filesystem::exists(run / "sub"));
@@ -470,9 +417,7 @@ TEST(Import, WritesNeitherIntoNorBelowATrainedModelByAnyPath) {
 
 TEST(Import, WritesNotOverItsCheckpoint) {
   const TemporaryFolder folder;
-  std::filesystem::copy_file(
-      synthetic("published.pt"),
-      folder.path() / "model.safetensors");
+  std::filesystem::copy_file(synthetic("published.pt"), folder.path() / "model.safetensors");
   ImportRequest request = synthetic_import({}, folder.path());
   request.checkpoints = {folder.path() / "model.safetensors"};
   EXPECT_THAT(

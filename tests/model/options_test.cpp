@@ -33,49 +33,41 @@ TEST(ModelOptionsErrors, ValidOptionsPass) {
 
 TEST(ModelOptionsErrors, UnknownKeysNameTheNearest) {
   EXPECT_THAT(
-      message({"encoder.kernel_size=3"}),
-      HasSubstr("did you mean 'model.encoder.kernel_sizes'?"));
+      message({"encoder.kernel_size=3"}), HasSubstr("did you mean 'model.encoder.kernel_sizes'?"));
 }
 
 TEST(ModelOptionsErrors, UnknownBlocksNameTheValidOnes) {
   EXPECT_THAT(
       message({"encoder.block=fancyconv"}),
-      HasSubstr("'lightconv', 'dynamicconv', 'talk', 'self_attention', "
-                "'average_attention' or 'cnn', but got 'fancyconv'"));
+      HasSubstr("'lightconv', 'dynamicconv', 'talk', 'self_attention', 'average_attention' or "
+                "'cnn', but got 'fancyconv'"));
 }
 
 TEST(ModelOptionsErrors, ListsHaveOneEntryOrOneALayer) {
   EXPECT_THAT(
       message({"encoder.layers=3", "encoder.kernel_sizes=[3, 5]"}),
-      HasSubstr("model.encoder.kernel_sizes must have 1 or 3 entries (one a "
-                "layer), but got 2"));
+      HasSubstr("model.encoder.kernel_sizes must have 1 or 3 entries (one a layer), but got 2"));
 }
 
 TEST(ModelOptionsErrors, PositionsOfASideAreCheckedAsTheModelsAre) {
   EXPECT_EQ(message({"encoder.max_positions=2"}), "");
   EXPECT_THAT(
       message({"encoder.max_positions=1"}),
-      HasSubstr("model.encoder.max_positions must be at least 2 (a symbol and "
-                "</s>), or 0 for that of the model, but got 1"));
+      HasSubstr("model.encoder.max_positions must be at least 2 (a symbol and </s>), or 0 for that "
+                "of the model, but got 1"));
   EXPECT_THAT(
       message({"decoder.max_positions=-3"}),
       HasSubstr("model.decoder.max_positions must be between 0"));
   EXPECT_THAT(
       message({"positions=rotary"}),
-      HasSubstr("model.positions must be 'sinusoidal', 'learned' or 'none', "
-                "but got 'rotary'"));
-  const std::vector<std::string> narrow = {
-      "dim=2",
-      "encoder.heads=1",
-      "decoder.heads=1"};
+      HasSubstr("model.positions must be 'sinusoidal', 'learned' or 'none', but got 'rotary'"));
+  const std::vector<std::string> narrow = {"dim=2", "encoder.heads=1", "decoder.heads=1"};
   const auto narrow_with = [&](std::vector<std::string> more) {
     more.insert(more.end(), narrow.begin(), narrow.end());
     return message(more);
   };
   EXPECT_EQ(narrow_with({"positions=none"}), "");
-  EXPECT_EQ(
-      narrow_with({"encoder.positions=none", "decoder.positions=learned"}),
-      "");
+  EXPECT_EQ(narrow_with({"encoder.positions=none", "decoder.positions=learned"}), "");
   for (const char* side : {"encoder", "decoder"})
     EXPECT_THAT(
         narrow_with({"positions=none", concat(side, ".positions=sinusoidal")}),
@@ -123,79 +115,67 @@ TEST(ModelOptions, AnUnsetListIsItsDefault) {
 TEST(ModelOptionsErrors, HeadsDivideTheChannels) {
   EXPECT_THAT(
       message({"dim=30", "encoder.heads=4"}),
-      HasSubstr("model.encoder.heads must divide model.dim, but got 4 heads "
-                "for dim = 30"));
+      HasSubstr("model.encoder.heads must divide model.dim, but got 4 heads for dim = 30"));
 }
 
 TEST(ModelOptionsErrors, KernelSizesAreAtLeastOne) {
   EXPECT_THAT(
       message({"decoder.kernel_sizes=0"}),
-      HasSubstr("model.decoder.kernel_sizes (layer 0: dynamicconv) must be "
-                "between 1 and"));
+      HasSubstr("model.decoder.kernel_sizes (layer 0: dynamicconv) must be between 1 and"));
 }
 
 TEST(ModelOptionsErrors, EmptyListsAreCalledSo) {
   EXPECT_EQ(
       message({"encoder.layers=3", "encoder.kernel_sizes=[]"}),
-      "model.encoder.kernel_sizes (layer 0: dynamicconv) must have 1 or 3 "
-      "entries (one a layer), but the list is empty ([])");
+      "model.encoder.kernel_sizes (layer 0: dynamicconv) must have 1 or 3 entries (one a layer), "
+      "but the list is empty ([])");
   EXPECT_EQ(
-      message(
-          {"decoder.layers=1",
-           "decoder.block=talk",
-           "decoder.kernel_sizes=[]"}),
-      "model.decoder.max_offsets (layer 0: talk) must have 1 entry, but the "
-      "list is empty ([])");
+      message({"decoder.layers=1", "decoder.block=talk", "decoder.kernel_sizes=[]"}),
+      "model.decoder.max_offsets (layer 0: talk) must have 1 entry, but the list is empty ([])");
 }
 
 TEST(ModelOptionsErrors, TalkNeedsItsReachAndNoKernels) {
   EXPECT_THAT(
       message({"encoder.block=talk"}),
-      HasSubstr("model.encoder.kernel_sizes is given, but model.encoder.block "
-                "has talk layers only"));
+      HasSubstr(
+          "model.encoder.kernel_sizes is given, but model.encoder.block has talk layers only"));
   EXPECT_THAT(
       message({"encoder.max_offsets=3"}),
-      HasSubstr("model.encoder.max_offsets is given, but model.encoder.block "
-                "has no talk layer"));
+      HasSubstr("model.encoder.max_offsets is given, but model.encoder.block has no talk layer"));
 }
 
 TEST(ModelOptionsErrors, SelfAttentionHasNoGate) {
   EXPECT_THAT(
-      message({"encoder.block=self_attention"}),
-      HasSubstr("model.encoder.glu = true contradicts"));
+      message({"encoder.block=self_attention"}), HasSubstr("model.encoder.glu = true contradicts"));
 }
 
 TEST(ModelOptionsErrors, AverageAttentionAndCnnHaveNoGate) {
   EXPECT_THAT(
       message({"encoder.block=average_attention", "encoder.kernel_sizes=[]"}),
-      HasSubstr("model.encoder.glu = true contradicts model.encoder.block = "
-                "\"average_attention\""));
+      HasSubstr(
+          "model.encoder.glu = true contradicts model.encoder.block = \"average_attention\""));
   EXPECT_THAT(
       message({"decoder.block=cnn"}),
-      HasSubstr("model.decoder.glu = true contradicts model.decoder.block = "
-                "\"cnn\", which has no linear1 and no gate; set glu = false "
-                "(layer 0: cnn)"));
+      HasSubstr("model.decoder.glu = true contradicts model.decoder.block = \"cnn\", which has no "
+                "linear1 and no gate; set glu = false (layer 0: cnn)"));
   EXPECT_EQ(message({"decoder.block=cnn", "decoder.glu=false"}), "");
 }
 
 TEST(ModelOptionsErrors, AverageAttentionHasNoKernel) {
   EXPECT_THAT(
       message({"encoder.block=average_attention", "encoder.glu=false"}),
-      HasSubstr("model.encoder.kernel_sizes is given, but model.encoder.block "
-                "has average_attention layers only"));
+      HasSubstr("model.encoder.kernel_sizes is given, but model.encoder.block has "
+                "average_attention layers only"));
 }
 
 TEST(ModelOptionsErrors, CnnNeedsItsKernelSize) {
   EXPECT_THAT(
-      message(
-          {"encoder.block=cnn", "encoder.glu=false", "encoder.kernel_sizes=0"}),
+      message({"encoder.block=cnn", "encoder.glu=false", "encoder.kernel_sizes=0"}),
       HasSubstr("model.encoder.kernel_sizes (layer 0: cnn) must be between 1"));
 }
 
 TEST(ModelOptionsErrors, KeysThatNoLayerReadsAreNamed) {
-  const std::vector<std::string> attention = {
-      "encoder.block=self_attention",
-      "encoder.glu=false"};
+  const std::vector<std::string> attention = {"encoder.block=self_attention", "encoder.glu=false"};
   const std::vector<std::pair<std::string, std::string>> keys = {
       {"normalization=sigmoid", "lightconv or dynamicconv"},
       {"conv_heads=4", "lightconv, dynamicconv or talk"},
@@ -235,8 +215,8 @@ TEST(ModelOptionsErrors, ListsKeepTheDefaultWhereALayerHasNoSuchThing) {
   EXPECT_EQ(with("encoder.normalization=[\"sigmoid\", \"softmax\"]"), "");
   EXPECT_THAT(
       with("encoder.normalization=[\"softmax\", \"sigmoid\"]"),
-      HasSubstr("model.encoder.normalization (layer 1: talk) must be the "
-                "default: only lightconv or dynamicconv layers have one"));
+      HasSubstr("model.encoder.normalization (layer 1: talk) must be the default: only lightconv "
+                "or dynamicconv layers have one"));
   EXPECT_THAT(
       with("encoder.conv_bias=[false, true]"),
       HasSubstr("model.encoder.conv_bias (layer 1: talk) must be the default"));
@@ -252,50 +232,43 @@ TEST(ModelOptionsErrors, RenormalizedEdgesNeedASoftmax) {
   const std::string two = "encoder.layers=2";
   const std::string edges = "encoder.renormalize_edges=[false, true]";
   EXPECT_EQ(message({two, edges}), "");
-  EXPECT_EQ(
-      message({two, edges, "encoder.normalization=[\"tanh\", \"softmax\"]"}),
-      "");
+  EXPECT_EQ(message({two, edges, "encoder.normalization=[\"tanh\", \"softmax\"]"}), "");
   EXPECT_THAT(
       message({two, edges, "encoder.normalization=tanh"}),
-      HasSubstr("model.encoder.renormalize_edges = true needs "
-                "model.encoder.normalization = \"softmax\", but got \"tanh\" "
-                "(layer 1: dynamicconv)"));
+      HasSubstr("model.encoder.renormalize_edges = true needs model.encoder.normalization = "
+                "\"softmax\", but got \"tanh\" (layer 1: dynamicconv)"));
 }
 
 TEST(ModelOptionsErrors, ConvolutionHeadsDivideTheChannels) {
   EXPECT_THAT(
       message({"encoder.layers=2", "encoder.conv_heads=[8, 7]"}),
-      HasSubstr("model.encoder.conv_heads must divide model.dim, but got 7 "
-                "heads for dim = 512"));
+      HasSubstr("model.encoder.conv_heads must divide model.dim, but got 7 heads for dim = 512"));
 }
 
 TEST(ModelOptionsErrors, HeadsDivideTheConvolutionsWidth) {
   EXPECT_THAT(
       message({"encoder.conv_dim=20"}),
-      HasSubstr("model.encoder.heads must divide model.encoder.conv_dim, but "
-                "got 8 heads for conv_dim = 20"));
+      HasSubstr("model.encoder.heads must divide model.encoder.conv_dim, but got 8 heads for "
+                "conv_dim = 20"));
   EXPECT_THAT(
       message({"decoder.conv_dim=20", "decoder.conv_heads=3"}),
-      HasSubstr("model.decoder.conv_heads must divide model.decoder.conv_dim, "
-                "but got 3 heads for conv_dim = 20"));
+      HasSubstr("model.decoder.conv_heads must divide model.decoder.conv_dim, but got 3 heads for "
+                "conv_dim = 20"));
   // No head of this encoder splits the model's own width.
   const std::vector<std::string> five = {"heads=5", "conv_dim=20"};
   EXPECT_EQ(message({"encoder." + five[0], "encoder." + five[1]}), "");
   // The decoder's attention to the source does.
   EXPECT_THAT(
       message({"decoder." + five[0], "decoder." + five[1]}),
-      HasSubstr("model.decoder.heads must divide model.dim, but got 5 heads "
-                "for dim = 512"));
+      HasSubstr("model.decoder.heads must divide model.dim, but got 5 heads for dim = 512"));
   EXPECT_THAT(
-      message({"encoder.conv_dim=-8"}),
-      HasSubstr("model.encoder.conv_dim must be between 1 and"));
+      message({"encoder.conv_dim=-8"}), HasSubstr("model.encoder.conv_dim must be between 1 and"));
 }
 
 TEST(ModelOptionsErrors, AFeedForwardWidthIsNotNegative) {
   EXPECT_EQ(message({"encoder.ffn_dim=64"}), "");
   EXPECT_THAT(
-      message({"encoder.ffn_dim=-64"}),
-      HasSubstr("model.encoder.ffn_dim must be between 0 and"));
+      message({"encoder.ffn_dim=-64"}), HasSubstr("model.encoder.ffn_dim must be between 0 and"));
 }
 
 TEST(ModelOptionsErrors, SharedMatricesHaveOneWidth) {
@@ -304,19 +277,14 @@ TEST(ModelOptionsErrors, SharedMatricesHaveOneWidth) {
   EXPECT_EQ(message({"input_dim=512", "output_dim=0", "tie=all"}), "");
   EXPECT_THAT(
       message({"input_dim=64", "tie=decoder"}),
-      HasSubstr("model.tie = \"decoder\" makes the embedding the output "
-                "matrix, which needs model.input_dim and model.output_dim to "
-                "be equal, but got 64 and 512"));
+      HasSubstr("model.tie = \"decoder\" makes the embedding the output matrix, which needs "
+                "model.input_dim and model.output_dim to be equal, but got 64 and 512"));
   EXPECT_THAT(
       message({"input_dim=64", "output_dim=64", "tie=all"}),
-      HasSubstr("model.tie = \"all\" shares the encoder's embedding, whose "
-                "width is model.dim = 512, but model.input_dim is 64"));
-  EXPECT_THAT(
-      message({"input_dim=-1"}),
-      HasSubstr("model.input_dim must be between 0 and"));
-  EXPECT_THAT(
-      message({"output_dim=2000000"}),
-      HasSubstr("model.output_dim must be between 0 and"));
+      HasSubstr("model.tie = \"all\" shares the encoder's embedding, whose width is model.dim = "
+                "512, but model.input_dim is 64"));
+  EXPECT_THAT(message({"input_dim=-1"}), HasSubstr("model.input_dim must be between 0 and"));
+  EXPECT_THAT(message({"output_dim=2000000"}), HasSubstr("model.output_dim must be between 0 and"));
 }
 
 TEST(ModelOptionsErrors, UnknownNormalisationsNameTheValidOnes) {
@@ -367,11 +335,7 @@ TEST(ModelOptions, ListsGiveEveryLayerItsOwn) {
 
 TEST(ModelOptionsErrors, RatesAreBelowOne) {
   for (const char* key :
-       {"dropout",
-        "attention_dropout",
-        "activation_dropout",
-        "input_dropout",
-        "weight_dropout"}) {
+       {"dropout", "attention_dropout", "activation_dropout", "input_dropout", "weight_dropout"}) {
     EXPECT_THAT(
         message({std::string(key) + "=1.0"}),
         HasSubstr(concat("model.", key, " must be in [0, 1), but got 1")));

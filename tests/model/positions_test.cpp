@@ -36,17 +36,11 @@ struct ChangedPositions {
 
 /// Writes a checkpoint of 2022 with other positions.
 std::filesystem::path positioned_checkpoint(
-    const std::filesystem::path& folder,
-    const ChangedPositions& changed) {
-  const FairseqCheckpoint published(
-      synthetic("published.pt"),
-      CheckpointWeights::kTrained);
+    const std::filesystem::path& folder, const ChangedPositions& changed) {
+  const FairseqCheckpoint published(synthetic("published.pt"), CheckpointWeights::kTrained);
   Json arguments = published.arguments();
   arguments.update(changed.arguments);
-  PyTorchContent content{
-      {{"cfg", {{"model", arguments}, {"task", changed.task}}}},
-      "model",
-      {}};
+  PyTorchContent content{{{"cfg", {{"model", arguments}, {"task", changed.task}}}}, "model", {}};
   std::deque<std::vector<std::byte>> bytes;
   const auto add = [&](const std::string& name, const StridedTensor& tensor) {
     std::vector<std::byte>& own = bytes.emplace_back();
@@ -65,8 +59,7 @@ std::filesystem::path positioned_checkpoint(
     for (const char* side : {"encoder", "decoder"}) {
       std::vector<std::byte>& own = bytes.emplace_back(sizeof(float));
       content.tensors.push_back(
-          {concat(side, ".embed_positions._float_tensor"),
-           {ElementType::kF32, {1}, own}});
+          {concat(side, ".embed_positions._float_tensor"), {ElementType::kF32, {1}, own}});
     }
   const auto add_table = [&](const std::string& side, int64_t learned) {
     if (learned == 0)
@@ -74,8 +67,7 @@ std::filesystem::path positioned_checkpoint(
     std::vector<std::byte>& own = bytes.emplace_back();
     own.resize(static_cast<size_t>((learned + 2) * dim) * sizeof(float));
     content.tensors.push_back(
-        {side + ".embed_positions.weight",
-         {ElementType::kF32, {learned + 2, dim}, own}});
+        {side + ".embed_positions.weight", {ElementType::kF32, {learned + 2, dim}, own}});
   };
   add_table("encoder", changed.encoder);
   add_table("decoder", changed.decoder);
@@ -88,8 +80,7 @@ std::filesystem::path positioned_checkpoint(
 class ImportPositions : public ::testing::Test {
  protected:
   ModelOptions imported(
-      const ChangedPositions& changed,
-      const ImportRequest& like = synthetic_import({}, {})) {
+      const ChangedPositions& changed, const ImportRequest& like = synthetic_import({}, {})) {
     ImportRequest request = like;
     request.output = folder_.path() / "m";
     request.checkpoints = {positioned_checkpoint(folder_.path(), changed)};
@@ -102,9 +93,7 @@ class ImportPositions : public ::testing::Test {
   }
 
   int64_t version() const {
-    return parse_json(
-               read_file(folder_.path() / "m" / "config.json"),
-               "config.json")
+    return parse_json(read_file(folder_.path() / "m" / "config.json"), "config.json")
         .at("format_version");
   }
 
@@ -114,8 +103,7 @@ class ImportPositions : public ::testing::Test {
 TEST_F(ImportPositions, OfTheTaskCutSources) {
   const auto cut = [&](const Json& task) {
     imported({.task = task});
-    return read_translation_description(folder_.path() / "m")
-        .text.max_source_tokens;
+    return read_translation_description(folder_.path() / "m").text.max_source_tokens;
   };
   EXPECT_EQ(cut({{"max_source_positions", 20}}), 0);
   EXPECT_EQ(cut({{"truncate_source", false}, {"max_source_positions", 20}}), 0);
@@ -128,34 +116,26 @@ TEST_F(ImportPositions, OfTheTaskCutSources) {
         HasSubstr("truncate_source must be true or false, but is"));
   for (const Json& most : {Json(1), Json("20"), Json(2.5)})
     EXPECT_THAT(
-        error(
-            {.task =
-                 {{"truncate_source", true}, {"max_source_positions", most}}}),
-        HasSubstr("max_source_positions, to which truncate_source cuts, must "
-                  "be a whole number from 2, but is"));
+        error({.task = {{"truncate_source", true}, {"max_source_positions", most}}}),
+        HasSubstr("max_source_positions, to which truncate_source cuts, must be a whole number "
+                  "from 2, but is"));
 }
 
 TEST_F(ImportPositions, AreFoundForEachSide) {
   ModelOptions found = imported(
-      {.arguments =
-           {{"max_source_positions", 20}, {"encoder_learned_pos", true}},
-       .encoder = 20});
+      {.arguments = {{"max_source_positions", 20}, {"encoder_learned_pos", true}}, .encoder = 20});
   EXPECT_EQ(found.learned_positions(found.encoder), 20);
   EXPECT_EQ(found.positions_of(found.decoder), PositionKind::kSinusoidal);
   EXPECT_EQ(found.max_positions_of(found.decoder), 64);
   EXPECT_EQ(version(), 3);
   found = imported(
-      {.arguments =
-           {{"max_target_positions", 20}, {"decoder_learned_pos", true}},
+      {.arguments = {{"max_target_positions", 20}, {"decoder_learned_pos", true}},
        .decoder = 20,
        .buffers = true});
   EXPECT_EQ(found.positions_of(found.encoder), PositionKind::kSinusoidal);
   EXPECT_EQ(found.max_positions_of(found.encoder), 64);
   EXPECT_EQ(found.learned_positions(found.decoder), 20);
-  found = imported(
-      {.arguments = {{"max_source_positions", 20}},
-       .encoder = 20,
-       .decoder = 64});
+  found = imported({.arguments = {{"max_source_positions", 20}}, .encoder = 20, .decoder = 64});
   EXPECT_EQ(found.learned_positions(found.encoder), 20);
   EXPECT_EQ(found.learned_positions(found.decoder), 64);
   EXPECT_EQ(found.encoder.positions, SidePositions::kAuto);
@@ -175,9 +155,7 @@ TEST_F(ImportPositions, MayBeNone) {
   EXPECT_EQ(found.positions, PositionKind::kSinusoidal);
   EXPECT_EQ(version(), 1);
   ImportRequest request = synthetic_import({}, {});
-  request.preset = [](ModelOptions& options) {
-    options.positions = PositionKind::kNone;
-  };
+  request.preset = [](ModelOptions& options) { options.positions = PositionKind::kNone; };
   found = imported({}, request);
   EXPECT_EQ(found.positions_of(found.encoder), PositionKind::kNone);
   EXPECT_EQ(found.positions_of(found.decoder), PositionKind::kNone);
@@ -187,10 +165,8 @@ TEST_F(ImportPositions, MayBeNone) {
 }
 
 TEST_F(ImportPositions, KeepLengthsThatLimitNothingInOneKey) {
-  const ModelOptions found = imported(
-      {.arguments = {
-           {"max_source_positions", 20},
-           {"max_target_positions", 30}}});
+  const ModelOptions found =
+      imported({.arguments = {{"max_source_positions", 20}, {"max_target_positions", 30}}});
   EXPECT_EQ(found.max_positions, 30);
   EXPECT_EQ(found.encoder.max_positions, 0);
   EXPECT_EQ(version(), 1);
@@ -205,16 +181,15 @@ TEST_F(ImportPositions, ContradictNoArgument) {
       AllOf(HasSubstr(said), HasSubstr("embed_positions._float_tensor'")));
   EXPECT_THAT(
       error({.arguments = {{"encoder_learned_pos", true}}, .decoder = 64}),
-      HasSubstr("the stored argument encoder_learned_pos contradicts the "
-                "tensors, where 'encoder.embed_positions.weight' is not "
-                "there"));
+      HasSubstr("the stored argument encoder_learned_pos contradicts the tensors, where "
+                "'encoder.embed_positions.weight' is not there"));
   EXPECT_THAT(
       error({.arguments = {{"decoder_learned_pos", false}}, .decoder = 64}),
       HasSubstr("'decoder.embed_positions.weight' is there"));
   EXPECT_THAT(
       error({.encoder = 20}),
-      HasSubstr("the stored argument max_source_positions = 64 contradicts the "
-                "shape of 'encoder.embed_positions.weight', which says 20"));
+      HasSubstr("the stored argument max_source_positions = 64 contradicts the shape of "
+                "'encoder.embed_positions.weight', which says 20"));
 }
 
 TEST(ExportPositions, AreThoseOfEachSide) {
@@ -222,17 +197,12 @@ TEST(ExportPositions, AreThoseOfEachSide) {
   const Json none = {{"no_token_positional_embeddings", true}};
   const auto file = folder.path() / "out.pt";
   for (const ChangedPositions& changed :
-       {ChangedPositions{
-            .arguments = {{"max_source_positions", 20}},
-           .encoder = 20},
+       {ChangedPositions{.arguments = {{"max_source_positions", 20}}, .encoder = 20},
         ChangedPositions{
-            .arguments =
-                {{"max_source_positions", 20}, {"max_target_positions", 30}},
+            .arguments = {{"max_source_positions", 20}, {"max_target_positions", 30}},
            .encoder = 20,
            .decoder = 30},
-        ChangedPositions{
-            .arguments = {{"max_target_positions", 30}},
-           .decoder = 30},
+        ChangedPositions{.arguments = {{"max_target_positions", 30}}, .decoder = 30},
         ChangedPositions{.arguments = none}}) {
     ImportRequest request = synthetic_import({}, folder.path() / "model");
     request.checkpoints = {positioned_checkpoint(folder.path(), changed)};
@@ -240,17 +210,13 @@ TEST(ExportPositions, AreThoseOfEachSide) {
     export_model(request.output, ExportFormat::kFairseq, file);
     const FairseqCheckpoint written(file, CheckpointWeights::kTrained);
     const Json& arguments = written.arguments();
-    EXPECT_EQ(
-        arguments.at("no_token_positional_embeddings"),
-        changed.arguments == none);
+    EXPECT_EQ(arguments.at("no_token_positional_embeddings"), changed.arguments == none);
     EXPECT_EQ(arguments.at("encoder_learned_pos"), changed.encoder > 0);
     EXPECT_EQ(arguments.at("decoder_learned_pos"), changed.decoder > 0);
     EXPECT_EQ(
-        arguments.at("max_source_positions"),
-        changed.arguments.value("max_source_positions", 64));
+        arguments.at("max_source_positions"), changed.arguments.value("max_source_positions", 64));
     EXPECT_EQ(
-        arguments.at("max_target_positions"),
-        changed.arguments.value("max_target_positions", 64));
+        arguments.at("max_target_positions"), changed.arguments.value("max_target_positions", 64));
     const auto before = read_translation_description(request.output);
     request.checkpoints = {file};
     request.output = folder.path() / "again";
@@ -278,8 +244,7 @@ TEST(ExportPositions, OnlySinesOfTheTalkRepositoryHaveABuffer) {
     const FairseqCheckpoint written(file, CheckpointWeights::kTrained);
     return std::pair(
         written.bookkeeping().contains("encoder.embed_positions._float_tensor"),
-        written.bookkeeping().contains(
-            "decoder.embed_positions._float_tensor"));
+        written.bookkeeping().contains("decoder.embed_positions._float_tensor"));
   };
   EXPECT_EQ(buffers("sinusoidal"), std::pair(true, true));
   EXPECT_EQ(buffers("none"), std::pair(false, false));

@@ -42,10 +42,7 @@ INSTANTIATE_TEST_SUITE_P(
     Containers,
     DamagedFiles,
     ::testing::Values(
-        "published.pt",
-        "published_2019.pt",
-        "main_omegaconf_legacy.pt",
-        "light_strided.pt"),
+        "published.pt", "published_2019.pt", "main_omegaconf_legacy.pt", "light_strided.pt"),
     [](const auto& info) {
       const std::string name = info.param;
       return name.substr(0, name.find('.'));
@@ -74,8 +71,7 @@ TEST_P(DamagedFiles, NeverDoHarm) {
 
 TEST(FuzzedFiles, OfTheKeptCorpusDoNoHarm) {
   int files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(synthetic("..") / "corpus")) {
+  for (const auto& entry : std::filesystem::directory_iterator(synthetic("..") / "corpus")) {
     readable(read_file(entry.path()));
     ++files;
   }
@@ -85,17 +81,14 @@ TEST(FuzzedFiles, OfTheKeptCorpusDoNoHarm) {
 TEST(DamagedArchives, SayThatASumIsWrong) {
   const std::string whole = read_file(synthetic("published.pt"));
   const PyTorchFile intact(bytes_of(whole), "file");
-  const PickleValue table =
-      intact.root().find("model").find("encoder.embed_tokens.weight");
-  const auto place =
-      intact.tensor(table, "t").storage.data() - bytes_of(whole).data();
+  const PickleValue table = intact.root().find("model").find("encoder.embed_tokens.weight");
+  const auto place = intact.tensor(table, "t").storage.data() - bytes_of(whole).data();
   std::string damaged = whole;
   damaged[static_cast<size_t>(place)] ^= 1;
   EXPECT_THAT(
       error_of([&] {
         const PyTorchFile file(bytes_of(damaged), "file");
-        file.check_storage(
-            file.root().find("model").find("encoder.embed_tokens.weight"));
+        file.check_storage(file.root().find("model").find("encoder.embed_tokens.weight"));
       }),
       AllOf(HasSubstr("file: the archive is damaged"), HasSubstr("sum of")));
 }
@@ -170,14 +163,11 @@ TEST(HostileTensors, StayInsideTheirStorage) {
   EXPECT_THAT(tensor_error({.offset = 1}), HasSubstr("reaches outside"));
   EXPECT_THAT(tensor_error({.offset = kMost}), HasSubstr("reaches outside"));
   EXPECT_THAT(
-      tensor_error({.shape = {kMost, kMost}, .strides = {kMost, 1}}),
-      HasSubstr("reaches outside"));
+      tensor_error({.shape = {kMost, kMost}, .strides = {kMost, 1}}), HasSubstr("reaches outside"));
   EXPECT_THAT(
-      tensor_error({.shape = {2, 2}, .strides = {kMost, kMost}}),
-      HasSubstr("reaches outside"));
+      tensor_error({.shape = {2, 2}, .strides = {kMost, kMost}}), HasSubstr("reaches outside"));
   EXPECT_THAT(
-      tensor_error({.storage = "DoubleStorage"}),
-      HasSubstr("outside its storage of 8 elements"));
+      tensor_error({.storage = "DoubleStorage"}), HasSubstr("outside its storage of 8 elements"));
 }
 
 TEST(HostileTensors, DoNotUnfold) {
@@ -186,8 +176,7 @@ TEST(HostileTensors, DoNotUnfold) {
       HasSubstr("repeats its elements"));
   EXPECT_THAT(
       tensor_error(
-          {.shape = std::vector<int64_t>(1000, 1),
-           .strides = std::vector<int64_t>(1000, 1)}),
+          {.shape = std::vector<int64_t>(1000, 1), .strides = std::vector<int64_t>(1000, 1)}),
       HasSubstr("at most 8"));
 }
 
@@ -195,12 +184,8 @@ TEST(HostileTensors, HaveSizesThatAreNumbers) {
   EXPECT_THAT(tensor_error({.offset = -1}), HasSubstr("not negative"));
   EXPECT_THAT(tensor_error({.shape = {-4, 4}}), HasSubstr("not negative"));
   EXPECT_THAT(tensor_error({.strides = {4}}), HasSubstr("as many strides"));
-  EXPECT_THAT(
-      tensor_error({.storage = "BoolStorage"}),
-      HasSubstr("but has a torch.BoolStorage"));
-  EXPECT_THAT(
-      tensor_error({.storage = "Strange"}),
-      HasSubstr("but has a torch.Strange"));
+  EXPECT_THAT(tensor_error({.storage = "BoolStorage"}), HasSubstr("but has a torch.BoolStorage"));
+  EXPECT_THAT(tensor_error({.storage = "Strange"}), HasSubstr("but has a torch.Strange"));
   EXPECT_THAT(
       tensor_error({.key = "../../etc/passwd"}),
       HasSubstr("storage '../../etc/passwd' is not in the file"));
@@ -242,8 +227,7 @@ TEST(HostilePickles, AreBounded) {
   const std::string itself = std::string("]q\0h\0a.", 7);
   EXPECT_THAT(pickle_error(itself), HasSubstr("nested too deep"));
   EXPECT_THAT(
-      pickle_error(std::string(2'000'000, 'N') + "."),
-      HasSubstr("more than 1000000 values"));
+      pickle_error(std::string(2'000'000, 'N') + "."), HasSubstr("more than 1000000 values"));
 }
 
 TEST(HostilePickles, ExecuteNothing) {
@@ -260,9 +244,7 @@ TEST(HostilePickles, ExecuteNothing) {
   size_t consumed = 0;
   const Pickle parsed(bytes_of(bytes), "file", consumed);
   EXPECT_EQ(consumed, bytes.size());
-  EXPECT_EQ(
-      parsed.root().find("model").description(),
-      "an object of the class os.system");
+  EXPECT_EQ(parsed.root().find("model").description(), "an object of the class os.system");
 }
 
 TEST(HostileCheckpoints, NameTheClassInTheModelsDictionary) {
@@ -284,21 +266,14 @@ TEST(HostileCheckpoints, NameTheClassInTheModelsDictionary) {
   zip.add("a/data.pkl", bytes_of(pickle.finish()));
   zip.commit();
   EXPECT_THAT(
-      error_of([&] {
-        FairseqCheckpoint checkpoint(path, CheckpointWeights::kTrained);
-      }),
-      HasSubstr(
-          "file.pt: 'encoder.layers.0.fc1.weight' must be a tensor, but is an "
-          "object of the class builtins.eval"));
+      error_of([&] { FairseqCheckpoint checkpoint(path, CheckpointWeights::kTrained); }),
+      HasSubstr("file.pt: 'encoder.layers.0.fc1.weight' must be a tensor, but is an object of the "
+                "class builtins.eval"));
 }
 
 TEST(FairseqCheckpoints, NameIgnoredClassesAndArguments) {
-  const FairseqCheckpoint checkpoint(
-      synthetic("published_2019.pt"),
-      CheckpointWeights::kTrained);
-  EXPECT_EQ(
-      checkpoint.ignored_classes(),
-      std::vector<std::string>{"fairseq.meters.AverageMeter"});
+  const FairseqCheckpoint checkpoint(synthetic("published_2019.pt"), CheckpointWeights::kTrained);
+  EXPECT_EQ(checkpoint.ignored_classes(), std::vector<std::string>{"fairseq.meters.AverageMeter"});
   EXPECT_EQ(checkpoint.arguments().at("arch"), "lightconv");
   EXPECT_EQ(checkpoint.arguments().at("lr"), Json::array({0.001}));
 }
@@ -316,8 +291,7 @@ TEST(PyTorchFiles, OthersAreNamed) {
   zip.add("a/other", bytes_of("x"));
   zip.commit();
   EXPECT_THAT(
-      error_of([&] { PyTorchFile file(path); }),
-      HasSubstr("the archive holds no data.pkl"));
+      error_of([&] { PyTorchFile file(path); }), HasSubstr("the archive holds no data.pkl"));
 }
 
 }  // namespace

@@ -36,9 +36,7 @@ inline bool read_everything(std::span<const std::byte> bytes) {
     return false;
   }
   try {
-    const FairseqCheckpoint checkpoint(
-        PyTorchFile(bytes, "file"),
-        CheckpointWeights::kTrained);
+    const FairseqCheckpoint checkpoint(PyTorchFile(bytes, "file"), CheckpointWeights::kTrained);
     const auto found = deduce_architecture(checkpoint, nullptr);
     fairseq_layout(found.options, found.task, {8, 8});
   } catch (const Error&) {

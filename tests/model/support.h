@@ -14,14 +14,12 @@ using namespace internal;
 
 /// A file of tests/model/data, which make_checkpoints.py has written.
 inline std::filesystem::path synthetic(const std::string& name) {
-  return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests" / "checkpoint" /
-      "data" / name;
+  return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests" / "checkpoint" / "data" / name;
 }
 
 /// A request to import those files into `output`.
 inline ImportRequest synthetic_import(
-    const std::vector<std::string>& names,
-    const std::filesystem::path& output) {
+    const std::vector<std::string>& names, const std::filesystem::path& output) {
   ImportRequest request{
       .text = {
           .subword = Subword::kNone,

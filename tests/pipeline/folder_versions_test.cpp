@@ -51,10 +51,7 @@ Ids stored(const VersionFolder& folder, const std::string& name) {
 }
 
 /// `most`: tokens that are left of a line; 0: all.
-Ids encoded(
-    const TextPipeline& text,
-    const std::string& name,
-    int64_t most = 0) {
+Ids encoded(const TextPipeline& text, const std::string& name, int64_t most = 0) {
   Ids all;
   for (const std::string& line : testing::version_text(name)) {
     Ids ids = text.encode(line);
@@ -102,20 +99,15 @@ TEST(FolderVersions, TextGivesTheIdsOfThatTime) {
     for (const std::string part : {"train", "valid"}) {
       if (!folder.translates()) {
         EXPECT_EQ(
-            encoded_stream(
-                read_language_description(folder.path),
-                part + ".source"),
+            encoded_stream(read_language_description(folder.path), part + ".source"),
             stored(folder, part + ".tokens"));
         continue;
       }
-      const TranslationText text =
-          read_translation_description(folder.path).text;
+      const TranslationText text = read_translation_description(folder.path).text;
       EXPECT_EQ(
           encoded(*text.source, part + ".source", text.max_source_tokens),
           stored(folder, part + ".source.tokens"));
-      EXPECT_EQ(
-          encoded(*text.target, part + ".target"),
-          stored(folder, part + ".target.tokens"));
+      EXPECT_EQ(encoded(*text.target, part + ".target"), stored(folder, part + ".target.tokens"));
     }
   }
 }
@@ -125,8 +117,7 @@ TEST(FolderVersions, TranslationsAreThoseOfThatTime) {
     if (!folder.translates())
       continue;
     SCOPED_TRACE(folder.path);
-    const TranslationSystem model =
-        open_translation({folder.path}, backends(folder));
+    const TranslationSystem model = open_translation({folder.path}, backends(folder));
     std::vector<TranslationRequest> requests;
     for (const std::string& line : testing::version_text("valid.source"))
       requests.push_back({.line = line});
@@ -143,10 +134,7 @@ TEST(FolderVersions, TranslationsAreThoseOfThatTime) {
         const Json& other = wanted[i][n];
         EXPECT_EQ(own[n].text, other.at("text").get<std::string>());
         EXPECT_EQ(own[n].tokens, other.at("tokens").get<std::string>());
-        EXPECT_NEAR(
-            own[n].score,
-            other.at("score").get<double>(),
-            tolerance(folder));
+        EXPECT_NEAR(own[n].score, other.at("score").get<double>(), tolerance(folder));
       }
     }
   }
@@ -157,8 +145,7 @@ TEST(FolderVersions, GivenPairsAreAsProbableAsAtThatTime) {
     if (!folder.translates())
       continue;
     SCOPED_TRACE(folder.path);
-    const TranslationSystem model =
-        open_translation({folder.path}, backends(folder));
+    const TranslationSystem model = open_translation({folder.path}, backends(folder));
     std::vector<Ids> sources;
     std::vector<Ids> targets;
     for (const std::string& line : testing::version_text("valid.source")) {
@@ -168,11 +155,8 @@ TEST(FolderVersions, GivenPairsAreAsProbableAsAtThatTime) {
     for (const std::string& line : testing::version_text("valid.target"))
       targets.push_back(model.text.target->encode(line));
     const auto found = score_pairs(*model.backend, sources, targets, 100);
-    const auto wanted =
-        folder.expected.at("log_probabilities").get<std::vector<double>>();
-    EXPECT_THAT(
-        found,
-        ::testing::Pointwise(::testing::DoubleNear(tolerance(folder)), wanted));
+    const auto wanted = folder.expected.at("log_probabilities").get<std::vector<double>>();
+    EXPECT_THAT(found, ::testing::Pointwise(::testing::DoubleNear(tolerance(folder)), wanted));
   }
 }
 
@@ -181,8 +165,7 @@ TEST(FolderVersions, LanguageModelsMeasureAndWriteAsAtThatTime) {
     if (folder.translates())
       continue;
     SCOPED_TRACE(folder.path);
-    const LanguageSystem model =
-        open_language_model(folder.path, backends(folder));
+    const LanguageSystem model = open_language_model(folder.path, backends(folder));
     const auto lines = testing::version_text("valid.source");
     std::vector<double> bits;
     for (const std::string& line : lines)
@@ -193,11 +176,9 @@ TEST(FolderVersions, LanguageModelsMeasureAndWriteAsAtThatTime) {
             ::testing::DoubleNear(tolerance(folder)),
             folder.expected.at("bits").get<std::vector<double>>()));
     std::string text;
-    generate_text(
-        model,
-        lines.front(),
-        {.length = 40, .seed = 5},
-        [&](const std::string& more) { text += more; });
+    generate_text(model, lines.front(), {.length = 40, .seed = 5}, [&](const std::string& more) {
+      text += more;
+    });
     // The program ends what it writes with a line break.
     EXPECT_EQ(
         text + (text.ends_with('\n') ? "" : "\n"),
@@ -221,8 +202,7 @@ TEST(FolderVersions, FoldersAreWrittenInTheFormTheyWereIn) {
     else
       write_copy(read_language_description(folder.path));
     const Json config = testing::read_json_file(copy / "config.json");
-    for (const char* key :
-         {"format", "format_version", "task", "architecture", "text"})
+    for (const char* key : {"format", "format_version", "task", "architecture", "text"})
       EXPECT_EQ(config.at(key), folder.config.at(key)) << key;
     for (const auto& entry : fs::directory_iterator(copy)) {
       const fs::path name = entry.path().filename();
@@ -236,9 +216,7 @@ TEST(FolderVersions, FoldersAreWrittenInTheFormTheyWereIn) {
 /// A folder whose config.json can be changed.
 class FolderVersionErrors : public ::testing::Test {
  protected:
-  FolderVersionErrors() {
-    fs::copy(testing::version_folders() / "translation_2", folder());
-  }
+  FolderVersionErrors() { fs::copy(testing::version_folders() / "translation_2", folder()); }
   fs::path folder() const { return place_.path() / "model"; }
 
   /// What is said about the folder when one text of config.json is another.
@@ -250,9 +228,7 @@ class FolderVersionErrors : public ::testing::Test {
     write_file_atomically(file, bad);
     const std::string error = testing::error_of([&] { load_model(folder()); });
     // Verbs that need no more than the files say the same.
-    EXPECT_EQ(
-        testing::error_of([&] { read_translation_description(folder()); }),
-        error);
+    EXPECT_EQ(testing::error_of([&] { read_translation_description(folder()); }), error);
     write_file_atomically(file, good);
     return error;
   }
@@ -267,11 +243,9 @@ TEST_F(FolderVersionErrors, LaterVersionsAreRefusedByName) {
         error_with("\"format_version\": 2", "\"format_version\": " + version),
         HasSubstr(concat(
             (folder() / "config.json").string(),
-            ": this program reads model folders of format_version 1 to 5, but "
-            "got ",
+            ": this program reads model folders of format_version 1 to 5, but got ",
             version,
-            ": a later seqconv wrote it; open it with that one or a newer "
-            "one")));
+            ": a later seqconv wrote it; open it with that one or a newer one")));
 }
 
 TEST_F(FolderVersionErrors, ValuesThatAreNoVersionAreRefused) {
@@ -313,16 +287,12 @@ TEST_F(FolderVersionErrors, AVersionThatDoesNotSayAllIsRefused) {
     return testing::error_of([&] { read_translation_description(folder()); });
   };
   config["format_version"] = 1;
-  EXPECT_THAT(
-      error(),
-      HasSubstr("config.json: text.tokenizer needs format_version 2, but got "
-                "1"));
+  EXPECT_THAT(error(), HasSubstr("config.json: text.tokenizer needs format_version 2, but got 1"));
   config["format_version"] = 2;
   config["architecture"]["encoder"]["norm"] = "pre";
   EXPECT_THAT(
       error(),
-      HasSubstr("config.json: architecture.encoder.norm needs format_version "
-                "3, but got 2"));
+      HasSubstr("config.json: architecture.encoder.norm needs format_version 3, but got 2"));
   config["architecture"]["encoder"].erase("norm");
   config["architecture"]["encoder"]["max_positions"] = 64;
   EXPECT_THAT(error(), HasSubstr("encoder.max_positions needs format_version"));
@@ -332,29 +302,23 @@ TEST_F(FolderVersionErrors, AVersionThatDoesNotSayAllIsRefused) {
   config["architecture"]["decoder"].erase("positions");
   config["text"]["max_source_tokens"] = 6;
   EXPECT_THAT(
-      error(),
-      HasSubstr("config.json: text.max_source_tokens needs format_version 5, "
-                "but got 2"));
+      error(), HasSubstr("config.json: text.max_source_tokens needs format_version 5, but got 2"));
   for (const Json& value : {Json(1), Json(-2), Json("6"), Json(2.5)}) {
     config["text"]["max_source_tokens"] = value;
-    EXPECT_THAT(
-        error(),
-        HasSubstr("text.max_source_tokens must be a whole number from 2 on"));
+    EXPECT_THAT(error(), HasSubstr("text.max_source_tokens must be a whole number from 2 on"));
   }
   config["text"].erase("max_source_tokens");
   config["architecture"]["positions"] = "none";
   EXPECT_THAT(
       error(),
-      HasSubstr("config.json: architecture.positions = \"none\" needs "
-                "format_version 3, but got 2"));
+      HasSubstr(
+          "config.json: architecture.positions = \"none\" needs format_version 3, but got 2"));
   fs::remove_all(folder());
   fs::copy(testing::version_folders() / "fallback_3", folder());
   config = testing::read_json_file(file);
   config["format_version"] = 2;
   EXPECT_THAT(
-      error(),
-      HasSubstr("config.json: text.subword_fallback needs format_version 3, "
-                "but got 2"));
+      error(), HasSubstr("config.json: text.subword_fallback needs format_version 3, but got 2"));
 }
 
 }  // namespace

@@ -25,25 +25,17 @@ struct Generated {
 };
 
 Generated generate(
-    const LoadedLanguageModel& model,
-    const std::string& prompt,
-    const GenerationOptions& options) {
+    const LoadedLanguageModel& model, const std::string& prompt, const GenerationOptions& options) {
   Generated result;
-  result.report = generate_text(
-      make_system(model),
-      prompt,
-      options,
-      [&](const std::string& text) {
-        EXPECT_NE(text, "");
-        result.text += text;
-      });
+  result.report = generate_text(make_system(model), prompt, options, [&](const std::string& text) {
+    EXPECT_NE(text, "");
+    result.text += text;
+  });
   return result;
 }
 
 /// Ids with </s> between lines as text.
-std::string lines_of(
-    const TextPipeline& text,
-    const std::vector<int64_t>& ids) {
+std::string lines_of(const TextPipeline& text, const std::vector<int64_t>& ids) {
   std::string lines;
   std::vector<int32_t> line;
   for (const int64_t id : ids) {
@@ -80,23 +72,16 @@ void expect_most_probable(
     ids.push_back(next.argmax().item<int64_t>());
     log2_probability += next[ids.back()].item<double>() / std::numbers::ln2;
   }
-  const Generated got =
-      generate(model, prompt, {.length = 25, .sampling = {.temperature = 0}});
+  const Generated got = generate(model, prompt, {.length = 25, .sampling = {.temperature = 0}});
   EXPECT_EQ(
-      got.text,
-      replace_invalid_utf8(
-          lines_of(*model.text.text, {ids.begin() + 1, ids.end()})));
+      got.text, replace_invalid_utf8(lines_of(*model.text.text, {ids.begin() + 1, ids.end()})));
   EXPECT_EQ(got.report.tokens, 25);
   EXPECT_EQ(got.report.prompt_tokens, prompt_tokens);
-  EXPECT_NEAR(
-      got.report.log2_probability,
-      log2_probability,
-      1e-4 * std::abs(log2_probability));
+  EXPECT_NEAR(got.report.log2_probability, log2_probability, 1e-4 * std::abs(log2_probability));
 }
 
 TEST_F(Generator, AtTemperatureZeroTakesTheMostProbableToken) {
-  for (const Subword subword :
-       {Subword::kNone, Subword::kCharacters, Subword::kBytes}) {
+  for (const Subword subword : {Subword::kNone, Subword::kCharacters, Subword::kBytes}) {
     LanguageSettings settings;
     settings.text.subword = subword;
     const LoadedLanguageModel model = make(settings);
@@ -145,8 +130,7 @@ TEST_F(Generator, GivesAsManyTokensAsAsked) {
   EXPECT_EQ(one.report.prompt_tokens, 2);
   EXPECT_EQ(generate(model, "", {.length = 30}).report.tokens, 30);
   EXPECT_EQ(
-      testing::error_of<UsageError>(
-          [&] { generate(model, "eins", {.length = 0}); }),
+      testing::error_of<UsageError>([&] { generate(model, "eins", {.length = 0}); }),
       "length must be at least 1 token, but got 0");
 }
 
@@ -159,8 +143,7 @@ TEST_F(Generator, LearnedPositionsBoundTheLength) {
   EXPECT_EQ(generate(model, "", {.length = 6}).report.tokens, 6);
   EXPECT_EQ(generate(model, "eins zwei", {.length = 4}).report.tokens, 4);
   EXPECT_THAT(
-      testing::error_of<UsageError>(
-          [&] { generate(model, "eins zwei", {.length = 5}); }),
+      testing::error_of<UsageError>([&] { generate(model, "eins zwei", {.length = 5}); }),
       HasSubstr("learned positions reach 6 tokens, but the prompt has 3"));
 }
 
@@ -214,11 +197,8 @@ TEST_F(Generator, OneTaskIsNotTheOther) {
       .folder = folder_.path() / "translation",
       .text = TranslationText::create(words, {file}, {file})});
   EXPECT_THAT(
-      testing::error_of(
-          [&] { load_language_model(folder_.path() / "translation"); }),
-      AllOf(
-          HasSubstr("must hold a language model"),
-          HasSubstr("seqconv translate and score")));
+      testing::error_of([&] { load_language_model(folder_.path() / "translation"); }),
+      AllOf(HasSubstr("must hold a language model"), HasSubstr("seqconv translate and score")));
 }
 
 /// A text of every length of UTF-8, words that break into pieces, and repeats.
@@ -234,8 +214,7 @@ class Streamed : public ::testing::TestWithParam<Subword> {
       options.subword_size = 60;
       options.character_coverage = 1;
     }
-    text_ =
-        LanguageText::create(options, {folder_.write("text", kCorpus)}).text;
+    text_ = LanguageText::create(options, {folder_.write("text", kCorpus)}).text;
   }
 
   /// Adds all ids and compares with the whole line's text.
@@ -377,8 +356,7 @@ TEST_F(Generator, MosesTokensComeByWholeLines) {
   }
   stream.add(model.text.text->encode("dog").front());
   EXPECT_EQ(stream.finish(), "dog");
-  const Json config =
-      Json::parse(read_file(folder_.path() / "model" / "config.json"));
+  const Json config = Json::parse(read_file(folder_.path() / "model" / "config.json"));
   EXPECT_EQ(config["format_version"], 2);
 }
 

@@ -40,9 +40,7 @@ class LanguageFolder : public ::testing::Test {
  protected:
   LanguageFolder() { at::set_num_threads(1); }  // nothing here is worth two
 
-  LoadedLanguageModel make(
-      const LanguageSettings& settings,
-      const std::string& name = "model") {
+  LoadedLanguageModel make(const LanguageSettings& settings, const std::string& name = "model") {
     const std::string file = folder_.write("train", settings.training);
     const auto text = LanguageText::create(settings.text, {file});
     write_description(LanguageDescription{
@@ -64,17 +62,12 @@ class LanguageFolder : public ::testing::Test {
 /// Natural log-probabilities [V] of what follows `read`, by one forward pass
 /// over exactly these tokens.
 inline at::Tensor next_probabilities(
-    const LoadedLanguageModel& model,
-    const std::vector<int64_t>& read) {
+    const LoadedLanguageModel& model, const std::vector<int64_t>& read) {
   at::NoGradGuard no_grad;
   DropoutPlan evaluation;
   const at::Tensor hidden =  // [1, T, C]
-      model.model->forward(
-          at::tensor(read, at::kLong).unsqueeze(0),
-          evaluation);
-  return model.model->output()
-      .log_probabilities(hidden.select(1, hidden.size(1) - 1))
-      .squeeze(0);
+      model.model->forward(at::tensor(read, at::kLong).unsqueeze(0), evaluation);
+  return model.model->output().log_probabilities(hidden.select(1, hidden.size(1) - 1)).squeeze(0);
 }
 
 }  // namespace seqconv::testing

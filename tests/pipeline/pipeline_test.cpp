@@ -21,8 +21,7 @@ TEST_F(PipelineTest, AModelComesBackBitForBit) {
   const LoadedModel loaded = load_model(root_ / "model");
   save_parameters(root_ / "again.safetensors", *loaded.model, {});
   EXPECT_EQ(
-      read_file(root_ / "again.safetensors"),
-      read_file(root_ / "model" / "model.safetensors"));
+      read_file(root_ / "again.safetensors"), read_file(root_ / "model" / "model.safetensors"));
   EXPECT_EQ(loaded.decoding.beam, 3);
   EXPECT_EQ(loaded.options.dim, 16);
 }
@@ -58,9 +57,7 @@ TEST_F(PipelineTest, EveryOptionOfALayerComesBack) {
   const LoadedModel loaded = load_model(root_ / "variants");
   EXPECT_EQ(write_options(loaded.options), write_options(wanted));
   const auto translate = [&] {
-    return Translator(open({"variants"}), {})
-        .translate({{"eins zwei", ""}})[0]
-        .translations[0];
+    return Translator(open({"variants"}), {}).translate({{"eins zwei", ""}})[0].translations[0];
   };
   EXPECT_EQ(translate().score, translate().score);
 }
@@ -71,27 +68,19 @@ TEST_F(PipelineTest, AFolderOfAnEarlierVersionStillOpens) {
   for (const char* side : {"encoder", "decoder"}) {
     Json& stack = config["architecture"][side];
     for (const char* key :
-         {"normalization",
-          "renormalize_edges",
-          "conv_bias",
-          "filter_bias",
-          "query",
-          "average_ffn"})
+         {"normalization", "renormalize_edges", "conv_bias", "filter_bias", "query", "average_ffn"})
       EXPECT_EQ(stack.erase(key), 1u) << key;
     stack["conv_heads"] = 0;
     stack["glu"] = true;
   }
   const auto parameters = load_model(root_ / "model").model->parameters();
   write_file_atomically(file, config.dump(2));
-  EXPECT_EQ(
-      load_model(root_ / "model").model->parameters().size(),
-      parameters.size());
+  EXPECT_EQ(load_model(root_ / "model").model->parameters().size(), parameters.size());
 }
 
 TEST_F(PipelineTest, ACheckpointFileFindsItsFolder) {
   create_folder(root_ / "model" / "training" / "checkpoints");
-  const fs::path file =
-      root_ / "model" / "training" / "checkpoints" / "a.safetensors";
+  const fs::path file = root_ / "model" / "training" / "checkpoints" / "a.safetensors";
   fs::copy_file(root_ / "model" / "model.safetensors", file);
   EXPECT_EQ(
       load_model(file).model->parameters().size(),
@@ -124,8 +113,7 @@ TEST_F(PipelineTest, TranslationsDoNotDependOnTheBatch) {
   const auto together = translate(1000), alone = translate(1);
   ASSERT_EQ(together.size(), lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
-    const auto &found = together[i].translations,
-               &wanted = alone[i].translations;
+    const auto &found = together[i].translations, &wanted = alone[i].translations;
     ASSERT_EQ(found.size(), wanted.size()) << i;
     for (size_t n = 0; n < wanted.size(); ++n) {
       EXPECT_EQ(found[n].tokens, wanted[n].tokens);
@@ -134,9 +122,7 @@ TEST_F(PipelineTest, TranslationsDoNotDependOnTheBatch) {
   }
   for (const size_t blank : {1, 4})
     EXPECT_EQ(together[blank].translations[0].text, "");
-  EXPECT_EQ(
-      together[2].translations[0].tokens,
-      together[6].translations[0].tokens);
+  EXPECT_EQ(together[2].translations[0].tokens, together[6].translations[0].tokens);
 }
 
 TEST_F(PipelineTest, ARequestMayHaveASearchOfItsOwn) {
@@ -151,10 +137,8 @@ TEST_F(PipelineTest, ARequestMayHaveASearchOfItsOwn) {
        {.line = "fünf"}});
   options.search = other;
   const Translator wide(open({"model"}), options);
-  for (const auto& [i, by] :
-       {std::pair{0, &plain}, {1, &wide}, {2, &wide}, {3, &plain}}) {
-    const auto wanted =
-        by->translate({{.line = i < 2 ? "eins zwei" : "fünf"}})[0].translations;
+  for (const auto& [i, by] : {std::pair{0, &plain}, {1, &wide}, {2, &wide}, {3, &plain}}) {
+    const auto wanted = by->translate({{.line = i < 2 ? "eins zwei" : "fünf"}})[0].translations;
     const auto& own = found[static_cast<size_t>(i)].translations;
     ASSERT_EQ(own.size(), wanted.size()) << i;
     for (size_t n = 0; n < wanted.size(); ++n)
@@ -177,8 +161,7 @@ TEST_F(PipelineTest, ARequestThatFailsLeavesTheOthersAsTheyAre) {
   EXPECT_THAT(found[4].error, HasSubstr("UTF-8"));
   for (const size_t i : {1, 2, 3, 4})
     EXPECT_TRUE(found[i].translations.empty()) << i;
-  const std::string wanted =
-      translator.translate({{.line = "eins"}})[0].translations[0].tokens;
+  const std::string wanted = translator.translate({{.line = "eins"}})[0].translations[0].tokens;
   for (const size_t i : {0, 5}) {
     EXPECT_EQ(found[i].error, "");
     EXPECT_EQ(found[i].translations.at(0).tokens, wanted);
@@ -188,19 +171,15 @@ TEST_F(PipelineTest, ARequestThatFailsLeavesTheOthersAsTheyAre) {
 TEST_F(PipelineTest, APrefixIsKept) {
   TranslatorOptions options;
   options.search.max_length_b = 8;
-  const auto found = Translator(open({"model"}), options)
-                         .translate({{"eins zwei", "acht sieben"}});
-  EXPECT_THAT(
-      found[0].translations[0].text,
-      ::testing::StartsWith("acht sieben"));
+  const auto found = Translator(open({"model"}), options).translate({{"eins zwei", "acht sieben"}});
+  EXPECT_THAT(found[0].translations[0].text, ::testing::StartsWith("acht sieben"));
 }
 
 TEST_F(PipelineTest, ScoresAreThoseOfTheSearch) {
   TranslatorOptions options;
   options.search.max_length_b = 8;
   const TranslationSystem model = open({"model"});
-  const auto found =
-      Translator(model, options).translate({{"eins zwei", "drei vier"}});
+  const auto found = Translator(model, options).translate({{"eins zwei", "drei vier"}});
   const Translation& best = found[0].translations[0];
   const auto scores = score_pairs(
       *model.backend,
@@ -217,9 +196,7 @@ TEST_F(PipelineTest, AnEnsembleOfOneModelTwiceIsThatModel) {
   TranslatorOptions options;
   options.search.max_length_b = 8;
   const auto translate = [&](const std::vector<std::string>& models) {
-    return Translator(open(models), options)
-        .translate({{"eins zwei", ""}})[0]
-        .translations[0];
+    return Translator(open(models), options).translate({{"eins zwei", ""}})[0].translations[0];
   };
   const auto one = translate({"model"});
   const auto two = translate({"model", "model"});
@@ -248,8 +225,7 @@ TEST_F(PipelineTest, EnsemblesNeedTheSameText) {
 /// Does something between a model's description and its parameters.
 class LateBackends : public BackendOpener {
  public:
-  explicit LateBackends(std::function<void()> meanwhile)
-      : meanwhile_(std::move(meanwhile)) {}
+  explicit LateBackends(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
 
   std::string_view name() const override { return own_.name(); }
   std::shared_ptr<const TranslationBackend> translation(
@@ -257,8 +233,7 @@ class LateBackends : public BackendOpener {
     meanwhile_();
     return own_.translation(models);
   }
-  std::shared_ptr<const LanguageBackend> language(
-      const ModelToRun& model) const override {
+  std::shared_ptr<const LanguageBackend> language(const ModelToRun& model) const override {
     return own_.language(model);
   }
 
@@ -293,9 +268,7 @@ TEST_F(PipelineTest, AModelThatIsReplacedWhileItIsOpenedIsNotMixed) {
     write_model_folder(
         own,
         [&](const fs::path& file) {
-          write_file_atomically(
-              file,
-              read_file(root_ / "other" / "model.safetensors"));
+          write_file_atomically(file, read_file(root_ / "other" / "model.safetensors"));
         },
         [] { throw Error("killed"); });
   };
@@ -310,9 +283,7 @@ TEST_F(PipelineTest, AModelThatIsReplacedWhileItIsOpenedIsNotMixed) {
   take("config.json");
   const auto fail_early = [&] {
     write_model_folder(
-        own,
-        [](const fs::path&) { throw Error("a full disk"); },
-        [] {});
+        own, [](const fs::path&) { throw Error("a full disk"); }, [] {});
   };
   EXPECT_EQ(message(fail_early), "a full disk");
   EXPECT_NO_THROW(open_translation({own}, TorchBackends()));
@@ -325,9 +296,7 @@ TEST_F(PipelineTest, AConfigOfAnotherProgramIsNotWrittenOver) {
   EXPECT_THAT(
       message([&] {
         write_model_folder(
-            folder,
-            [](const auto&) {},
-            [] {});
+            folder, [](const auto&) {}, [] {});
       }),
       HasSubstr("config.json' is of another program and would be lost"));
   EXPECT_EQ(read_file(folder / "config.json"), "{\"model_type\": \"x\"}");
@@ -339,9 +308,8 @@ TEST_F(PipelineTest, LongLinesAreCutToLearnedPositions) {
   std::string line;
   for (int i = 0; i < 50; ++i)
     line += "eins ";
-  const auto found =
-      Translator(open({"learned"}), options)
-          .translate({{line, ""}, {"eins eins eins eins eins", ""}});
+  const auto found = Translator(open({"learned"}), options)
+                         .translate({{line, ""}, {"eins eins eins eins eins", ""}});
   EXPECT_EQ(found[0].translations[0].tokens, found[1].translations[0].tokens);
 }
 
@@ -349,9 +317,7 @@ TEST_F(PipelineTest, ForeignFoldersAreRefused) {
   EXPECT_THAT(
       message([&] { load_model(root_ / "nowhere"); }),
       HasSubstr("there is no such file or folder"));
-  EXPECT_THAT(
-      message([&] { load_model(root_); }),
-      HasSubstr("has no config.json"));
+  EXPECT_THAT(message([&] { load_model(root_); }), HasSubstr("has no config.json"));
   const fs::path config = root_ / "model" / "config.json";
   const std::string good = read_file(config);
   const auto with = [&](const std::string& from, const std::string& to) {
@@ -363,35 +329,27 @@ TEST_F(PipelineTest, ForeignFoldersAreRefused) {
   EXPECT_THAT(with("{", "["), HasSubstr("config.json"));
   EXPECT_THAT(with("seqconv-model", "other"), HasSubstr("format must be"));
   EXPECT_THAT(
-      with("\"architecture\"", "\"architektur\""),
-      HasSubstr("the key 'architecture' is missing"));
+      with("\"architecture\"", "\"architektur\""), HasSubstr("the key 'architecture' is missing"));
   EXPECT_THAT(
-      with("\"ffn_dim\"", "\"fnn_dim\""),
-      HasSubstr("did you mean 'architecture.ffn_dim'?"));
+      with("\"ffn_dim\"", "\"fnn_dim\""), HasSubstr("did you mean 'architecture.ffn_dim'?"));
 }
 
 TEST_F(PipelineTest, ParametersMustFitTheArchitecture) {
   ModelOptions wider = options();
   wider.ffn_dim = 24;
   make_model("wider", 3, wider);
-  fs::copy_file(
-      root_ / "wider" / "model.safetensors",
-      root_ / "model" / "wider.safetensors");
+  fs::copy_file(root_ / "wider" / "model.safetensors", root_ / "model" / "wider.safetensors");
   EXPECT_THAT(
       message([&] { load_model(root_ / "model" / "wider.safetensors"); }),
       HasSubstr("must have shape [16, 16], but got [24, 16]"));
   ModelOptions deeper = options();
   deeper.encoder.layers = 2;
   make_model("deeper", 3, deeper);
-  fs::copy_file(
-      root_ / "deeper" / "model.safetensors",
-      root_ / "model" / "deeper.safetensors");
+  fs::copy_file(root_ / "deeper" / "model.safetensors", root_ / "model" / "deeper.safetensors");
   EXPECT_THAT(
       message([&] { load_model(root_ / "model" / "deeper.safetensors"); }),
       HasSubstr("the model has no parameter 'encoder.layer1."));
-  fs::copy_file(
-      root_ / "model" / "model.safetensors",
-      root_ / "deeper" / "shallow.safetensors");
+  fs::copy_file(root_ / "model" / "model.safetensors", root_ / "deeper" / "shallow.safetensors");
   EXPECT_THAT(
       message([&] { load_model(root_ / "deeper" / "shallow.safetensors"); }),
       HasSubstr("no tensor 'encoder.layer1."));

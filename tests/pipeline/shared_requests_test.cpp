@@ -44,9 +44,7 @@ TEST(TokenBatches, HoldEveryItemOnceWhateverTheWorkers) {
       for (const auto& group : group_by_tokens(lengths, most, workers)) {
         for (const size_t item : group)
           ++seen[item];
-        EXPECT_TRUE(
-            group.size() == 1 ||
-            std::ssize(group) * lengths[group.front()] <= most);
+        EXPECT_TRUE(group.size() == 1 || std::ssize(group) * lengths[group.front()] <= most);
       }
       EXPECT_THAT(seen, Each(1));
     }
@@ -67,8 +65,8 @@ TEST(TokenBatches, GiveEveryWorkerSomethingToDo) {
 const std::string kWords = "eins zwei drei vier fünf sechs sieben acht kaputt";
 
 std::vector<std::string> random_lines(size_t count, size_t words) {
-  const std::vector<std::string> names =
-      {"eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht"};
+  const std::vector<std::string> names = {
+      "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht"};
   std::vector<std::string> lines;
   for (size_t i = 0; i < count; ++i) {
     std::string line;
@@ -88,15 +86,10 @@ class SharedTranslation : public ::testing::Test {
             {folder_.write("train", kWords + "\n")},
             {folder_.path() / "train"})) {}
 
-  int32_t id(const std::string& word) const {
-    return text_.source->encode(word).at(0);
-  }
+  int32_t id(const std::string& word) const { return text_.source->encode(word).at(0); }
 
   TranslationSystem system(FailingWords words = {}, int64_t meet = 0) {
-    backend_ = std::make_shared<TableTranslation>(
-        text_.target->vocabulary().size(),
-        words,
-        meet);
+    backend_ = std::make_shared<TableTranslation>(text_.target->vocabulary().size(), words, meet);
     TranslationSystem system;
     system.text = text_;
     system.backend = backend_;
@@ -114,8 +107,7 @@ class SharedTranslation : public ::testing::Test {
     options.batch_tokens = batch_tokens;
     options.workers = workers;
     std::string all;
-    for (const TranslationResult& result :
-         Translator(system, options).translate(requests)) {
+    for (const TranslationResult& result : Translator(system, options).translate(requests)) {
       all += concat("error: ", result.error, "\n");
       for (const Translation& translation : result.translations) {
         all += concat(translation.tokens, " ", translation.text);
@@ -157,8 +149,7 @@ TEST_F(SharedTranslation, GivesTheSameBytesForAnyNumberOfWorkers) {
   EXPECT_THAT(wanted, HasSubstr("<unk> stands"));
   for (const int64_t workers : kWorkers)
     for (const int64_t batch_tokens : {1, 40, 4096})
-      EXPECT_TRUE(
-          translate(system(), requests(), workers, batch_tokens) == wanted)
+      EXPECT_TRUE(translate(system(), requests(), workers, batch_tokens) == wanted)
           << workers << " workers, batches of " << batch_tokens;
 }
 
@@ -181,13 +172,9 @@ TEST_F(SharedTranslation, SeesTheFirstTokensOfALongSource) {
        {.ids = cut.text.source->encode("eins zwei drei")},
        {.line = "eins zwei"}});
   for (const TranslationResult& result : found)
-    EXPECT_EQ(
-        result.translations.at(0).tokens,
-        found[2].translations.at(0).tokens);
+    EXPECT_EQ(result.translations.at(0).tokens, found[2].translations.at(0).tokens);
   EXPECT_THAT(
-      found[0].notes,
-      Contains(
-          "a line of 5 tokens is cut to the model's 3 (max_source_tokens)"));
+      found[0].notes, Contains("a line of 5 tokens is cut to the model's 3 (max_source_tokens)"));
   EXPECT_TRUE(found[0].source_cut && found[1].source_cut);
   EXPECT_FALSE(found[2].source_cut);
   const auto scores = score_requests(
@@ -200,8 +187,7 @@ TEST_F(SharedTranslation, SeesTheFirstTokensOfALongSource) {
   EXPECT_NE(scores[1].log_probability, scores[2].log_probability);
   EXPECT_THAT(
       scores[0].notes,
-      ElementsAre("the source of 5 tokens is cut to the model's 3 "
-                  "(max_source_tokens)"));
+      ElementsAre("the source of 5 tokens is cut to the model's 3 (max_source_tokens)"));
 }
 
 /// Requests in lists of ten.
@@ -252,8 +238,7 @@ TEST_F(SharedTranslation, OneThatHasNoProbabilityFailsAlone) {
   const std::string wanted = translate(system(words), with_bad, 1, 1);
   EXPECT_THAT(wanted, HasSubstr("error: no probability of"));
   for (const int64_t workers : kWorkers)
-    EXPECT_TRUE(translate(system(words), with_bad, workers) == wanted)
-        << workers << " workers";
+    EXPECT_TRUE(translate(system(words), with_bad, workers) == wanted) << workers << " workers";
 }
 
 TEST_F(SharedTranslation, TellsEveryResultOnceAsItIsReturned) {
@@ -265,13 +250,12 @@ TEST_F(SharedTranslation, TellsEveryResultOnceAsItIsReturned) {
     std::vector<std::string> heard(all.size(), "nothing");
     std::atomic<int> at_a_time = 0;
     const auto results =
-        Translator(system(), options)
-            .translate(all, {.done = [&](size_t i, const auto& result) {
-                         EXPECT_EQ(++at_a_time, 1);
-                         EXPECT_EQ(heard.at(i), "nothing");
-                         heard[i] = result.error;
-                         --at_a_time;
-                       }});
+        Translator(system(), options).translate(all, {.done = [&](size_t i, const auto& result) {
+                                                  EXPECT_EQ(++at_a_time, 1);
+                                                  EXPECT_EQ(heard.at(i), "nothing");
+                                                  heard[i] = result.error;
+                                                  --at_a_time;
+                                                }});
     for (size_t i = 0; i < all.size(); ++i)
       EXPECT_EQ(heard[i], results[i].error);
     EXPECT_EQ(results[5].status, RequestStatus::kInvalid);
@@ -353,8 +337,7 @@ TEST_F(SharedTranslation, PairsFailAlone) {
               : found[i].log_probability == wanted[i].log_probability);
     }
   }
-  for (const auto& result :
-       score_requests(system(), pairs, {}, [] { return true; }))
+  for (const auto& result : score_requests(system(), pairs, {}, [] { return true; }))
     EXPECT_EQ(result.status, RequestStatus::kStopped);
 }
 
@@ -362,8 +345,7 @@ class SharedPerplexity : public ::testing::Test {
  protected:
   SharedPerplexity()
       : text_(LanguageText::create(
-            {.subword = Subword::kNone},
-            {folder_.write("train", kWords + "\n")})) {}
+            {.subword = Subword::kNone}, {folder_.write("train", kWords + "\n")})) {}
 
   TextCost measure(
       SampleKind kind,
@@ -406,14 +388,10 @@ TEST_F(SharedPerplexity, NamesTheFirstLineThatFails) {
   const int32_t bad = text_.text->encode("kaputt").at(0);
   for (const int64_t workers : kWorkers) {
     EXPECT_THAT(
-        error_of([&] {
-          measure(SampleKind::kLines, workers, lines, {.improbable = bad});
-        }),
+        error_of([&] { measure(SampleKind::kLines, workers, lines, {.improbable = bad}); }),
         HasSubstr("text:201: the model gives the text here no finite"));
     EXPECT_THAT(
-        error_of([&] {
-          measure(SampleKind::kLines, workers, lines, {.broken = bad});
-        }),
+        error_of([&] { measure(SampleKind::kLines, workers, lines, {.broken = bad}); }),
         HasSubstr("broken by"));
   }
 }

@@ -22,10 +22,7 @@ class ShortlistFile : public testing::ShortlistTest {
 };
 
 /// The same lists for every word and for none.
-void expect_same_lists(
-    const Shortlist& a,
-    const Shortlist& b,
-    const TranslationText& text) {
+void expect_same_lists(const Shortlist& a, const Shortlist& b, const TranslationText& text) {
   EXPECT_EQ(a.words({}), b.words({}));
   for (int32_t id = 0; id < text.source->vocabulary().size(); ++id)
     EXPECT_EQ(a.words(std::vector{id}), b.words(std::vector{id})) << id;
@@ -48,8 +45,7 @@ TEST_F(ShortlistFile, IsRefusedForOtherVocabularies) {
   const TranslationText other = make_text(false, "mehr\n");
   EXPECT_THAT(
       error(other),
-      HasSubstr("/shortlist: the shortlist is of another "
-                "source vocabulary than the model: 1"));
+      HasSubstr("/shortlist: the shortlist is of another source vocabulary than the model: 1"));
   // As many symbols, one of them another.
   TranslationText swapped = text_;
   std::swap(swapped.source, swapped.target);
@@ -72,9 +68,7 @@ TEST_F(ShortlistFile, DamageNeverPassesUnseen) {
   };
   for (size_t size = 0; size < good.size(); ++size) {
     const fs::path cut = folder_.write("cut", good.substr(0, size));
-    EXPECT_THAT(
-        error_of([&] { Shortlist::load(cut, text_); }),
-        HasSubstr("cut: "));
+    EXPECT_THAT(error_of([&] { Shortlist::load(cut, text_); }), HasSubstr("cut: "));
   }
   for (size_t place = 0; place < good.size(); ++place)
     for (const int change : {1, 16, 128}) {
@@ -97,24 +91,16 @@ class HostileShortlist : public ShortlistFile {
   }
 
   template <class T>
-  static std::vector<T> copy(
-      const SafetensorsReader& reader,
-      const char* name) {
+  static std::vector<T> copy(const SafetensorsReader& reader, const char* name) {
     std::vector<T> values(static_cast<size_t>(reader.at(name).count()));
-    std::memcpy(
-        values.data(),
-        reader.at(name).data.data(),
-        reader.at(name).data.size());
+    std::memcpy(values.data(), reader.at(name).data.data(), reader.at(name).data.size());
     return values;
   }
 
   /// What is said of the present content.
   std::string error() const {
     const auto view = [](ElementType type, const auto& values) {
-      return TensorView{
-          type,
-          {std::ssize(values)},
-          std::as_bytes(std::span(values))};
+      return TensorView{type, {std::ssize(values)}, std::as_bytes(std::span(values))};
     };
     const std::map<std::string, TensorView> tensors = {
         {"common", view(ElementType::kI32, common_)},
@@ -172,9 +158,7 @@ TEST_F(HostileShortlist, ListsThatDoNotEnd) {
 
 TEST_F(HostileShortlist, OtherFiles) {
   metadata_["format"] = "seqconv-shortlist-2";
-  EXPECT_THAT(
-      error(),
-      HasSubstr("of version 1, but got 'seqconv-shortlist-2'"));
+  EXPECT_THAT(error(), HasSubstr("of version 1, but got 'seqconv-shortlist-2'"));
   metadata_["format"] = "seqconv-training-state-1";
   EXPECT_THAT(error(), HasSubstr("bad: no shortlist, its format is"));
   metadata_.erase("format");

@@ -34,9 +34,7 @@ class ShortlistTest : public ::testing::Test {
   }
 
   Shortlist learn(
-      const ShortlistOptions& options,
-      const TranslationText& text,
-      ShortlistReport& report) const {
+      const ShortlistOptions& options, const TranslationText& text, ShortlistReport& report) const {
     return Shortlist::learn(
         text,
         {folder_.write("source", kShortlistSource)},
@@ -49,22 +47,15 @@ class ShortlistTest : public ::testing::Test {
     return learn(options, text_, report);
   }
 
-  std::vector<int32_t> source(const std::string& line) const {
-    return text_.source->encode(line);
-  }
-  std::vector<int32_t> target(const std::string& line) const {
-    return text_.target->encode(line);
-  }
+  std::vector<int32_t> source(const std::string& line) const { return text_.source->encode(line); }
+  std::vector<int32_t> target(const std::string& line) const { return text_.target->encode(line); }
   /// The words that are listed for a line and can come.
   std::set<std::string> listed(
-      const Shortlist& shortlist,
-      const std::string& line,
-      const std::string& prefix = "") const {
+      const Shortlist& shortlist, const std::string& line, const std::string& prefix = "") const {
     const Vocabulary& vocabulary = text_.target->vocabulary();
     std::set<std::string> words;
     for (const int32_t id : shortlist.words(source(line), target(prefix)))
-      if (is_producible(id) &&
-          !std::ranges::binary_search(vocabulary.padding(), id))
+      if (is_producible(id) && !std::ranges::binary_search(vocabulary.padding(), id))
         words.insert(vocabulary.symbol(id));
     return words;
   }

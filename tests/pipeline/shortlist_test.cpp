@@ -52,9 +52,7 @@ TEST_F(ShortlistTest, ListsFrequentWordsForEverySentence) {
   EXPECT_THAT(listed(found, ""), IsSupersetOf({"the", "a"}));
   EXPECT_EQ(listed(found, "").size(), 4u);
   // All but "nothing", which translates an empty line.
-  EXPECT_EQ(
-      std::ssize(learn({.common = 1000}).words({})) + 1,
-      text_.target->vocabulary().size());
+  EXPECT_EQ(std::ssize(learn({.common = 1000}).words({})) + 1, text_.target->vocabulary().size());
 }
 
 TEST_F(ShortlistTest, ListsWhatATranslationMustBeginWith) {
@@ -73,9 +71,7 @@ TEST_F(ShortlistTest, WordsAscendAndComeOnce) {
         found.words(Ids{4, 99});
       }),
       concat(
-          "ids of a sentence must be in [0, ",
-          text_.source->vocabulary().size(),
-          "), but got 99"));
+          "ids of a sentence must be in [0, ", text_.source->vocabulary().size(), "), but got 99"));
 }
 
 TEST_F(ShortlistTest, SaysWhatItWasLearnedFrom) {
@@ -96,11 +92,7 @@ TEST_F(ShortlistTest, RefusesWhatCannotBeLearnedFrom) {
     ShortlistReport report;
     return error_of([&] {
       Shortlist::learn(
-          text_,
-          {folder_.write("a", source)},
-          {folder_.write("b", target)},
-          {},
-          report);
+          text_, {folder_.write("a", source)}, {folder_.write("b", target)}, {}, report);
     });
   };
   EXPECT_THAT(error("eins\nzwei\n", "one\n"), HasSubstr("has 2 and"));
@@ -109,15 +101,10 @@ TEST_F(ShortlistTest, RefusesWhatCannotBeLearnedFrom) {
   EXPECT_THAT(error("das\n\xff\n", "one\ntwo\n"), HasSubstr("/a:2: "));
   for (const auto& [options, wanted] :
        {std::pair{
-            ShortlistOptions{.per_word = 0},
-            "per_word must be between 1 and 10000, but got 0"},
-        {ShortlistOptions{.common = -1},
-         "common must be between 0 and 1000000, but got -1"},
-        {ShortlistOptions{.iterations = 101},
-         "iterations must be between 1 and 100, but got 101"}})
-    EXPECT_EQ(
-        error_of<UsageError>([&, &given = options] { learn(given); }),
-        wanted);
+            ShortlistOptions{.per_word = 0}, "per_word must be between 1 and 10000, but got 0"},
+        {ShortlistOptions{.common = -1}, "common must be between 0 and 1000000, but got -1"},
+        {ShortlistOptions{.iterations = 101}, "iterations must be between 1 and 100, but got 101"}})
+    EXPECT_EQ(error_of<UsageError>([&, &given = options] { learn(given); }), wanted);
 }
 
 /// Tells which lists it was given.
@@ -127,8 +114,7 @@ class ListeningBackend : public TableTranslation {
 
   bool limits_words() const override { return true; }
   std::unique_ptr<StepDecoder> start_within(
-      const std::vector<Ids>& sources,
-      const std::vector<Ids>& words) const override {
+      const std::vector<Ids>& sources, const std::vector<Ids>& words) const override {
     EXPECT_EQ(sources.size(), words.size());
     for (size_t i = 0; i < sources.size(); ++i)
       heard[sources[i]] = words[i];
@@ -140,45 +126,32 @@ class ListeningBackend : public TableTranslation {
 
 TEST_F(ShortlistTest, IsToldToWhatRunsTheModel) {
   const auto backend = std::make_shared<ListeningBackend>(
-      text_.target->vocabulary().size(),
-      testing::FailingWords{},
-      0);
+      text_.target->vocabulary().size(), testing::FailingWords{}, 0);
   TranslationSystem system;
   system.text = text_;
   system.backend = backend;
-  const auto list =
-      std::make_shared<const Shortlist>(learn({.per_word = 1, .common = 0}));
+  const auto list = std::make_shared<const Shortlist>(learn({.per_word = 1, .common = 0}));
   system.shortlist = list;
   Translator(system, {})
       .translate(
-          {{.line = "das buch"},
-           {.line = ""},
-           {.line = "ein haus", .target_prefix = "vienna"}});
+          {{.line = "das buch"}, {.line = ""}, {.line = "ein haus", .target_prefix = "vienna"}});
   EXPECT_EQ(backend->heard.size(), 2u);
-  EXPECT_EQ(
-      backend->heard[source("das buch")],
-      list->words(source("das buch")));
-  EXPECT_EQ(
-      backend->heard[source("ein haus")],
-      list->words(source("ein haus"), target("vienna")));
+  EXPECT_EQ(backend->heard[source("das buch")], list->words(source("das buch")));
+  EXPECT_EQ(backend->heard[source("ein haus")], list->words(source("ein haus"), target("vienna")));
 }
 
 TEST_F(ShortlistTest, IsRefusedWhereItCannotBeHeeded) {
   TranslationSystem system;
   system.text = text_;
   const auto backend = std::make_shared<TableTranslation>(
-      text_.target->vocabulary().size(),
-      testing::FailingWords{},
-      0);
+      text_.target->vocabulary().size(), testing::FailingWords{}, 0);
   system.backend = backend;
   system.shortlist = std::make_shared<const Shortlist>(learn({}));
   EXPECT_THAT(
       error_of<UsageError>([&] { Translator(system, {}); }),
-      HasSubstr(
-          "a shortlist must be for a model of one softmax in the runtime"));
+      HasSubstr("a shortlist must be for a model of one softmax in the runtime"));
   EXPECT_THAT(
-      error_of([&] { backend->start_within({{4}}, {{2}}); }),
-      HasSubstr("takes no shortlist"));
+      error_of([&] { backend->start_within({{4}}, {{2}}); }), HasSubstr("takes no shortlist"));
 }
 
 }  // namespace

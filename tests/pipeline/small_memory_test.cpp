@@ -14,12 +14,10 @@ namespace {
 /// Errors as LibTorch words them: its own for "", else a library's.
 constexpr const char* kFaults[] = {
     "",
-    "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling "
-    "`cublasCreate(handle)`",
+    "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
     "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
     "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
-    "cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling "
-    "`cusolverDnCreate(handle)`",
+    "cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDnCreate(handle)`",
     "CUDA error: out of memory",
     "cudaErrorMemoryAllocation: no room"};
 
@@ -32,8 +30,7 @@ class SmallMemoryTest : public testing::TranslationFolder {
       lines_.emplace_back(i % 2 == 0 ? "eins zwei" : "drei vier acht");
   }
 
-  std::vector<TranslationResult> translate(
-      const std::vector<std::string>& lines) const {
+  std::vector<TranslationResult> translate(const std::vector<std::string>& lines) const {
     std::vector<TranslationRequest> requests;
     for (const std::string& line : lines)
       requests.push_back({.line = line});
@@ -58,9 +55,7 @@ TEST_F(SmallMemoryTest, SentencesThatDoNotFitTogetherGoOneByOne) {
     EXPECT_EQ(memory.refused, 1) << fault;
     for (size_t i = 0; i < lines_.size(); ++i) {
       ASSERT_EQ(found[i].error, "") << fault;
-      EXPECT_EQ(
-          found[i].translations[0].tokens,
-          wanted[i].translations[0].tokens);
+      EXPECT_EQ(found[i].translations[0].tokens, wanted[i].translations[0].tokens);
     }
   }
 }

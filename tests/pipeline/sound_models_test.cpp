@@ -50,10 +50,7 @@ class SoundTranslation : public TranslationFolder {
   void replace_tensor(const std::string& name, const at::Tensor& value) const {
     const auto file = root_ / "model" / "model.safetensors";
     const std::string copy = root_ / "copy.safetensors";
-    std::filesystem::copy_file(
-        file,
-        copy,
-        std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(file, copy, std::filesystem::copy_options::overwrite_existing);
     const SafetensorsReader reader(copy);
     auto tensors = reader.tensors();
     TensorView& view = tensors.at(name);
@@ -61,9 +58,7 @@ class SoundTranslation : public TranslationFolder {
         : value.scalar_type() == at::kBFloat16   ? ElementType::kBF16
         : value.scalar_type() == at::kDouble     ? ElementType::kF64
                                                  : ElementType::kF32;
-    view.data = {
-        static_cast<const std::byte*>(value.const_data_ptr()),
-        value.nbytes()};
+    view.data = {static_cast<const std::byte*>(value.const_data_ptr()), value.nbytes()};
     write_safetensors(file, tensors, {});
   }
 };
@@ -79,13 +74,9 @@ TEST_F(SoundTranslation, NeverChoosesRowsThatOnlyFillTheDictionaryUp) {
       EXPECT_EQ(system.text.target->vocabulary().padding().size(), 4u);
       TranslatorOptions options;
       options.search = {
-          .beam = 200,
-          .n_best = 200,
-          .max_length_b = 2,
-          .no_repeat_ngram = no_repeat};
-      const auto found = Translator(system, options)
-                             .translate({{"eins madeupword0001", ""}})[0]
-                             .translations;
+          .beam = 200, .n_best = 200, .max_length_b = 2, .no_repeat_ngram = no_repeat};
+      const auto found =
+          Translator(system, options).translate({{"eins madeupword0001", ""}})[0].translations;
       EXPECT_GE(found.size(), 50u);
       for (const Translation& translation : found)
         EXPECT_THAT(translation.tokens, Not(HasSubstr("madeupword")));
@@ -122,35 +113,26 @@ TEST_F(SoundTranslation, FiniteWeightsWithoutAFiniteProbabilityAreAnError) {
   const TranslationSystem model = open({"model"});
   for (const char* prefix : {"", "zwei"}) {
     const auto found = Translator(model, {}).translate(
-        {{.line = ""},
-         {.line = "eins", .target_prefix = prefix},
-         {.line = "eins zwei"}});
+        {{.line = ""}, {.line = "eins", .target_prefix = prefix}, {.line = "eins zwei"}});
     EXPECT_EQ(found[0].error, "");
     for (const size_t i : {1, 2})
       EXPECT_THAT(
           found[i].error,
-          AllOf(
-              ::testing::StartsWith("the model gives no token a finite"),
-              EndsWith("damaged")));
+          AllOf(::testing::StartsWith("the model gives no token a finite"), EndsWith("damaged")));
   }
-  EXPECT_FALSE(
-      std::isfinite(score_pairs(*model.backend, {{4, 5}}, {{6}}, 100)[0]));
+  EXPECT_FALSE(std::isfinite(score_pairs(*model.backend, {{4, 5}}, {{6}}, 100)[0]));
 }
 
 TEST_F(SoundTranslation, OneModelOfAnEnsembleIsEnoughForThatError) {
   make_model("sound", 3);
   change_model([](at::Tensor& parameter) { parameter.mul_(1e30); });
   EXPECT_THAT(
-      Translator(open({"sound", "model"}), {})
-          .translate({{"eins", ""}})[0]
-          .error,
+      Translator(open({"sound", "model"}), {}).translate({{"eins", ""}})[0].error,
       HasSubstr("no token a finite probability"));
 }
 
 /// The notes of one request's result.
-std::vector<std::string> notes_of(
-    const Translator& translator,
-    const TranslationRequest& request) {
+std::vector<std::string> notes_of(const Translator& translator, const TranslationRequest& request) {
   return translator.translate({request})[0].notes;
 }
 
@@ -160,18 +142,17 @@ TEST_F(SoundTranslation, APrefixThatDoesNotFitIsNoted) {
     TranslatorOptions options;
     options.search.max_length_b = longest;
     return notes_of(
-        Translator(open({"learned"}), options),
-        {.line = "eins", .target_prefix = prefix});
+        Translator(open({"learned"}), options), {.line = "eins", .target_prefix = prefix});
   };
   EXPECT_THAT(said("zwei zwei", 2), ::testing::IsEmpty());
   EXPECT_THAT(
       said("zwei zwei zwei zwei zwei zwei", 9),
-      Contains("a target prefix of 6 tokens is cut to the 5 that "
-               "the model's learned positions allow"));
+      Contains(
+          "a target prefix of 6 tokens is cut to the 5 that the model's learned positions allow"));
   EXPECT_THAT(
       said("zwei zwei zwei", 2),
-      ElementsAre("a target prefix of 3 tokens is cut to the 2 that "
-                  "max_length_a and max_length_b allow"));
+      ElementsAre(
+          "a target prefix of 3 tokens is cut to the 2 that max_length_a and max_length_b allow"));
 }
 
 TEST_F(SoundTranslation, EachSideIsCutToItsOwnPositions) {
@@ -191,17 +172,13 @@ TEST_F(SoundTranslation, EachSideIsCutToItsOwnPositions) {
   };
   const std::string prefix = "zwei zwei zwei zwei zwei zwei zwei zwei";
   for (const char* model : {"source", "both"})
-    EXPECT_THAT(
-        said(model, ""),
-        Contains("a line of 5 tokens is cut to the model's 4 positions"))
+    EXPECT_THAT(said(model, ""), Contains("a line of 5 tokens is cut to the model's 4 positions"))
         << model;
-  EXPECT_THAT(
-      said("source", prefix),
-      Not(Contains(HasSubstr("target prefix"))));
+  EXPECT_THAT(said("source", prefix), Not(Contains(HasSubstr("target prefix"))));
   EXPECT_THAT(
       said("both", prefix),
-      Contains("a target prefix of 8 tokens is cut to the 6 that the model's "
-               "learned positions allow"));
+      Contains(
+          "a target prefix of 8 tokens is cut to the 6 that the model's learned positions allow"));
 }
 
 TEST_F(SoundTranslation, APrefixThatTheModelDoesNotKnowIsNoted) {
@@ -212,12 +189,11 @@ TEST_F(SoundTranslation, APrefixThatTheModelDoesNotKnowIsNoted) {
   EXPECT_THAT(said("eins", "zwei"), ::testing::IsEmpty());
   EXPECT_THAT(
       said("eins", "zwei neun </s>"),
-      ElementsAre("2 of the 3 symbols of the target prefix are unknown to the "
-                  "model: <unk> stands for them"));
+      ElementsAre("2 of the 3 symbols of the target prefix are unknown to the model: <unk> stands "
+                  "for them"));
   EXPECT_THAT(
       said("", "zwei"),
-      ElementsAre("an empty line has no translation: its target prefix is not "
-                  "used"));
+      ElementsAre("an empty line has no translation: its target prefix is not used"));
 }
 
 TEST_F(SoundTranslation, WhatLearnedPositionsCutIsNoted) {
@@ -230,19 +206,16 @@ TEST_F(SoundTranslation, WhatLearnedPositionsCutIsNoted) {
   const Translator bounded(open({"learned"}), options);
   EXPECT_THAT(
       notes_of(translator, {.line = "eins eins eins eins eins eins"}),
-      Contains("a line of 7 tokens is cut to the model's 6 "
-               "positions"));
+      Contains("a line of 7 tokens is cut to the model's 6 positions"));
   EXPECT_THAT(
       notes_of(endless, {.line = "eins"}),
-      ElementsAre("the translation may be cut: it reaches the end of the "
-                  "model's 6 positions"));
+      ElementsAre("the translation may be cut: it reaches the end of the model's 6 positions"));
   EXPECT_THAT(notes_of(bounded, {.line = "eins"}), ::testing::IsEmpty());
 }
 
 /// What several threads say of the lines at once, one after the other of each.
 std::vector<std::vector<Translation>> translate_at_once(
-    const Translator& translator,
-    const std::vector<std::string>& lines) {
+    const Translator& translator, const std::vector<std::string>& lines) {
   std::vector<std::vector<Translation>> found(lines.size());
   std::atomic<size_t> waiting{lines.size()};
   std::vector<std::thread> threads;
@@ -287,8 +260,7 @@ class DrawCounter {
   DrawCounter() {
     drawn_tensors = 0;
     handle_ = at::addGlobalCallback(at::RecordFunctionCallback(
-        [](const at::RecordFunction& call)
-            -> std::unique_ptr<at::ObserverContext> {
+        [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
           const std::string name = call.name();
           drawn_tensors += name == "aten::normal_" || name == "aten::uniform_";
           return nullptr;
@@ -321,10 +293,9 @@ TEST_F(SoundLanguage, NeverDrawsRowsThatOnlyFillTheDictionaryUp) {
         SamplingOptions{.temperature = 1e9, .top_p = 0.999}}) {
     std::string text;
     const GenerationReport report = generate_text(
-        model,
-        "",
-        {.length = 400, .sampling = sampling},
-        [&](const std::string& more) { text += more; });
+        model, "", {.length = 400, .sampling = sampling}, [&](const std::string& more) {
+          text += more;
+        });
     EXPECT_EQ(report.tokens, 400);
     EXPECT_THAT(text, AllOf(HasSubstr("eins"), Not(HasSubstr("madeupword"))));
   }
@@ -335,8 +306,7 @@ TEST_F(SoundLanguage, FiniteWeightsWithoutAFiniteProbabilityAreAnError) {
   at::NoGradGuard no_grad;
   for (at::Tensor parameter : model.model->parameters())
     parameter.mul_(1e30);
-  for (const auto kind :
-       {SampleKind::kBlocks, SampleKind::kDocumentBlocks, SampleKind::kLines}) {
+  for (const auto kind : {SampleKind::kBlocks, SampleKind::kDocumentBlocks, SampleKind::kLines}) {
     LanguageSystem of_kind = make_system(model);
     of_kind.stream.samples = kind;
     EXPECT_THAT(
@@ -348,10 +318,7 @@ TEST_F(SoundLanguage, FiniteWeightsWithoutAFiniteProbabilityAreAnError) {
         HasSubstr("text:1: the model gives the text here no finite"));
   }
   EXPECT_NE(
-      error_of([&] {
-        generate_text(make_system(model), "eins", {}, [](const std::string&) {
-        });
-      }),
+      error_of([&] { generate_text(make_system(model), "eins", {}, [](const std::string&) {}); }),
       "");
 }
 

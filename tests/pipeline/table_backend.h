@@ -90,9 +90,7 @@ class TableTranslation : public TranslationBackend {
     std::vector<double> scores;
     for (size_t i = 0; i < sources.size(); ++i)
       scores.push_back(
-          1.0 /
-          static_cast<double>(
-              1 + hash_of(sources[i]) % 1000 + hash_of(targets[i]) % 77));
+          1.0 / static_cast<double>(1 + hash_of(sources[i]) % 1000 + hash_of(targets[i]) % 77));
     return scores;
   }
 
@@ -117,8 +115,7 @@ class TableTranslation : public TranslationBackend {
 
 class TableLanguage : public LanguageBackend {
  public:
-  TableLanguage(FailingWords words, int64_t meet)
-      : words_(words), meeting_(meet) {}
+  TableLanguage(FailingWords words, int64_t meet) : words_(words), meeting_(meet) {}
 
   std::unique_ptr<TextReader> start() const override { return nullptr; }
 
@@ -135,8 +132,7 @@ class TableLanguage : public LanguageBackend {
         scores.back().push_back(
             piece[i] == words_.improbable
                 ? -std::numeric_limits<float>::infinity()
-                : -1.0F /
-                    static_cast<float>(1 + hash_of(piece.first(i + 1)) % 1000));
+                : -1.0F / static_cast<float>(1 + hash_of(piece.first(i + 1)) % 1000));
     }
     return scores;
   }

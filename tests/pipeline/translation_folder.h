@@ -22,9 +22,7 @@ class TranslationFolder : public ::testing::Test {
         concat("seqconv-pipeline-", ::getpid(), "-", test_name());
     std::filesystem::remove_all(root_);
     create_folder(root_);
-    write_file_atomically(
-        root_ / "train",
-        "eins zwei drei vier\nfünf sechs sieben\neins acht\n");
+    write_file_atomically(root_ / "train", "eins zwei drei vier\nfünf sechs sieben\neins acht\n");
     make_model("model", 3);
   }
 
@@ -63,15 +61,9 @@ class TranslationFolder : public ::testing::Test {
     const std::string file = root_ / "train";
     const auto text = TranslationText::create(text_options, {file}, {file});
     write_description(TranslationDescription{
-        .folder = root_ / name,
-        .options = architecture,
-        .text = text,
-        .decoding = {.beam = 3}});
+        .folder = root_ / name, .options = architecture, .text = text, .decoding = {.beam = 3}});
     const TranslationModelImpl model(
-        architecture,
-        text.source->vocabulary().size(),
-        text.target->vocabulary().size(),
-        seed);
+        architecture, text.source->vocabulary().size(), text.target->vocabulary().size(), seed);
     save_parameters(root_ / name / "model.safetensors", model, {});
   }
 

@@ -52,9 +52,7 @@ TEST(SharedWork, StartsThreadsForWhatThereIsToDoAlone) {
     loop_until_helped();
     EXPECT_LE(threads_of_this_process(), before + SpareThreads::kMostHelping);
   });
-  share_work(3, 200, [&](size_t) {
-    EXPECT_LE(threads_of_this_process(), before + 2);
-  });
+  share_work(3, 200, [&](size_t) { EXPECT_LE(threads_of_this_process(), before + 2); });
   work_with_help(200, [&] {
     EXPECT_LE(threads_of_this_process(), before);
     loop_until_helped();
@@ -82,9 +80,7 @@ TEST(SharedWork, ThrowsWhatOneThreadWouldHaveMet) {
 
 TEST(SharedWork, KeepsTheKindOfAnException) {
   for (const int64_t workers : kWorkerCounts)
-    EXPECT_THROW(
-        share_work(9, workers, [](size_t) { throw std::bad_alloc(); }),
-        std::bad_alloc);
+    EXPECT_THROW(share_work(9, workers, [](size_t) { throw std::bad_alloc(); }), std::bad_alloc);
 }
 
 /// Jobs of `sizes` items, and what is done to them, in that order.
@@ -121,8 +117,7 @@ class Jobs {
     }
     size_t items() const override { return jobs_.sizes_[number_]; }
     void work(size_t item) override {
-      std::this_thread::sleep_for(
-          std::chrono::microseconds(20 * random_word(number_, item) % 100));
+      std::this_thread::sleep_for(std::chrono::microseconds(20 * random_word(number_, item) % 100));
       jobs_.step(concat("work ", number_, ".", item));
       ++worked_;
     }
@@ -168,13 +163,10 @@ class Jobs {
   std::atomic<bool> reading_ = false;
 };
 
-std::vector<std::string> only(
-    const char* kind,
-    const std::vector<std::string>& steps) {
+std::vector<std::string> only(const char* kind, const std::vector<std::string>& steps) {
   std::vector<std::string> found;
-  std::ranges::copy_if(steps, std::back_inserter(found), [&](const auto& step) {
-    return step.starts_with(kind);
-  });
+  std::ranges::copy_if(
+      steps, std::back_inserter(found), [&](const auto& step) { return step.starts_with(kind); });
   return found;
 }
 

@@ -31,9 +31,7 @@ std::vector<SearchCase> search_cases() {
 }
 
 std::vector<std::vector<Hypothesis>> run_search(
-    StepDecoder& decoder,
-    const std::vector<std::vector<int32_t>>& sources,
-    const SearchCase& of) {
+    StepDecoder& decoder, const std::vector<std::vector<int32_t>>& sources, const SearchCase& of) {
   std::vector<SearchInput> inputs;
   for (const auto& source : sources) {
     inputs.push_back({std::ssize(source) + 1, {}});
@@ -41,8 +39,7 @@ std::vector<std::vector<Hypothesis>> run_search(
     for (const int32_t id : source)
       key = mix_words(key, static_cast<uint64_t>(id));
     if (of.prefixes && key % 3 == 0)
-      inputs.back().prefix =
-          random_ids(1 + key % 4, decoder.vocabulary_size(), key);
+      inputs.back().prefix = random_ids(1 + key % 4, decoder.vocabulary_size(), key);
   }
   return search(decoder, inputs, of.options, of.excluded);
 }
@@ -86,14 +83,11 @@ const std::vector<std::vector<Candidate>>& PairedDecoder::advance(
     std::span<const int32_t> tokens,
     const StepConstraints& constraints,
     int64_t count) {
-  const auto wanted =
-      testing::advance_with_rows(*second_, parents, tokens, constraints, count);
+  const auto wanted = testing::advance_with_rows(*second_, parents, tokens, constraints, count);
   StepConstraints compared = constraints;
   if (constraints.each_row)
     compared.each_row = [&](const StepRow& row) {
-      expect_near<float>(
-          row.log_probabilities,
-          wanted.log_probabilities.at(row.row));
+      expect_near<float>(row.log_probabilities, wanted.log_probabilities.at(row.row));
       constraints.each_row(row);
     };
   const auto& found = first_->advance(parents, tokens, compared, count);
@@ -102,10 +96,7 @@ const std::vector<std::vector<Candidate>>& PairedDecoder::advance(
 }
 
 template <class T>
-void expect_near(
-    std::span<const T> found,
-    std::span<const T> wanted,
-    double bound) {
+void expect_near(std::span<const T> found, std::span<const T> wanted, double bound) {
   ASSERT_EQ(found.size(), wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (std::isfinite(wanted[i]))
@@ -116,13 +107,9 @@ void expect_near(
 }
 
 template void expect_near(
-    std::span<const float> found,
-    std::span<const float> wanted,
-    double bound);
+    std::span<const float> found, std::span<const float> wanted, double bound);
 template void expect_near(
-    std::span<const double> found,
-    std::span<const double> wanted,
-    double bound);
+    std::span<const double> found, std::span<const double> wanted, double bound);
 
 std::string bytes_of(const std::vector<Hypothesis>& hypotheses) {
   std::string bytes;

@@ -30,9 +30,7 @@ std::vector<SearchCase> search_cases();
 /// What a decoder of these sources finds. Prefixes of a sentence depend on it
 /// alone.
 std::vector<std::vector<Hypothesis>> run_search(
-    StepDecoder& decoder,
-    const std::vector<std::vector<int32_t>>& sources,
-    const SearchCase& of);
+    StepDecoder& decoder, const std::vector<std::vector<int32_t>>& sources, const SearchCase& of);
 std::vector<std::vector<Hypothesis>> run_search(
     const TranslationBackend& backend,
     const std::vector<std::vector<int32_t>>& sources,
@@ -65,18 +63,13 @@ class PairedDecoder : public StepDecoder {
 
 /// Numbers within `bound`; both minus infinity or NaN is alike.
 template <class T>
-void expect_near(
-    std::span<const T> found,
-    std::span<const T> wanted,
-    double bound = kBound);
+void expect_near(std::span<const T> found, std::span<const T> wanted, double bound = kBound);
 
 /// The bytes of all numbers of a result.
 std::string bytes_of(const std::vector<Hypothesis>& hypotheses);
 template <class T>
 std::string bytes_of(std::span<const T> numbers) {
-  return {
-      reinterpret_cast<const char*>(numbers.data()),
-      numbers.size() * sizeof(T)};
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T)};
 }
 
 }  // namespace seqconv::testing

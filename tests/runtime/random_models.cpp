@@ -44,9 +44,7 @@ VocabularySizes random_vocabulary(const ModelOptions& options) {
 }
 
 ModelToRun random_translation_model(
-    const ModelOptions& options,
-    const fs::path& file,
-    uint64_t seed) {
+    const ModelOptions& options, const fs::path& file, uint64_t seed) {
   const VocabularySizes sizes = random_vocabulary(options);
   TranslationModel model(options, sizes.source, sizes.target, seed);
   randomise(*model, seed);
@@ -54,10 +52,7 @@ ModelToRun random_translation_model(
   return {options, sizes, file};
 }
 
-ModelToRun random_language_model(
-    const ModelOptions& options,
-    const fs::path& file,
-    uint64_t seed) {
+ModelToRun random_language_model(const ModelOptions& options, const fs::path& file, uint64_t seed) {
   const VocabularySizes sizes = {0, random_vocabulary(options).target};
   LanguageModel model(options, sizes.target, seed);
   randomise(*model, seed);
@@ -65,24 +60,20 @@ ModelToRun random_language_model(
   return {options, sizes, file};
 }
 
-std::vector<int32_t>
-random_ids(size_t length, int64_t vocabulary, uint64_t seed, bool special) {
+std::vector<int32_t> random_ids(size_t length, int64_t vocabulary, uint64_t seed, bool special) {
   std::vector<int32_t> ids;
   for (size_t i = 0; i < length; ++i) {
     const auto word = static_cast<int64_t>(random_word(seed, i));
     const bool any = special && random_word(seed + 1, i) % 8 == 0;
-    const int32_t id = static_cast<int32_t>(
-        any ? word % kEndId : kUnknownId + word % (vocabulary - kUnknownId));
+    const int32_t id =
+        static_cast<int32_t>(any ? word % kEndId : kUnknownId + word % (vocabulary - kUnknownId));
     ids.push_back(id);
   }
   return ids;
 }
 
 std::vector<std::vector<int32_t>> random_sentences(
-    size_t count,
-    size_t longest,
-    int64_t vocabulary,
-    uint64_t seed) {
+    size_t count, size_t longest, int64_t vocabulary, uint64_t seed) {
   std::vector<std::vector<int32_t>> sentences;
   for (size_t i = 0; i < count; ++i)
     sentences.push_back(random_ids(

@@ -32,26 +32,22 @@ class RuntimeErrors : public ::testing::Test {
  protected:
   fs::path file() const { return folder_.path() / "model.safetensors"; }
 
-  ModelToRun translation(
-      const std::function<void(ModelOptions&)>& change = {}) const {
+  ModelToRun translation(const std::function<void(ModelOptions&)>& change = {}) const {
     ModelOptions options = small_options(BlockKind::kDynamicConv);
     if (change)
       change(options);
     return random_translation_model(options, file());
   }
 
-  ModelToRun language(
-      const std::function<void(ModelOptions&)>& change = {}) const {
-    ModelOptions options =
-        testing::as_language_model(small_options(BlockKind::kLightConv));
+  ModelToRun language(const std::function<void(ModelOptions&)>& change = {}) const {
+    ModelOptions options = testing::as_language_model(small_options(BlockKind::kLightConv));
     if (change)
       change(options);
     return random_language_model(options, file());
   }
 
   /// Tensors of the file of parameters changed, and written again.
-  void rewrite(const std::function<void(std::map<std::string, TensorView>&)>&
-                   change) const {
+  void rewrite(const std::function<void(std::map<std::string, TensorView>&)>& change) const {
     const fs::path copy = folder_.path() / "copy.safetensors";
     fs::copy_file(file(), copy, fs::copy_options::overwrite_existing);
     const SafetensorsReader reader(copy);
@@ -77,8 +73,7 @@ void learn_few_positions(ModelOptions& options) {
 
 /// Both backends refuse `work`, the runtime in words that hold `wanted`.
 void expect_refused(
-    const std::function<void(const BackendOpener&)>& work,
-    const std::string& wanted) {
+    const std::function<void(const BackendOpener&)>& work, const std::string& wanted) {
   error_of([&] { work(libtorch()); });
   EXPECT_THAT(error_of([&] { work(runtime()); }), HasSubstr(wanted));
 }
@@ -92,8 +87,7 @@ TEST_F(RuntimeErrors, IdsOutsideTheVocabulary) {
           opener.translation({model})->start({{4, 5}, {4, id, 6}});
         },
         std::to_string(id));
-  for (const auto& [source, target] :
-       {std::pair{31, 4}, {4, 43}, {-7, 4}, {4, -7}})
+  for (const auto& [source, target] : {std::pair{31, 4}, {4, 43}, {-7, 4}, {4, -7}})
     expect_refused(
         [&](const BackendOpener& opener) {
           opener.translation({model})->score({{4, source}}, {{target, 5}});
@@ -106,23 +100,15 @@ TEST_F(RuntimeErrors, ALanguageModelsIdsOutsideTheVocabulary) {
   for (const int32_t id : {-1, 43}) {
     const std::vector<int32_t> ids = {2, id, 7};
     expect_refused(
-        [&](const BackendOpener& opener) {
-          opener.language(model)->start()->read(ids);
-        },
+        [&](const BackendOpener& opener) { opener.language(model)->start()->read(ids); },
         std::to_string(id));
     expect_refused(
-        [&](const BackendOpener& opener) {
-          opener.language(model)->score({ids});
-        },
+        [&](const BackendOpener& opener) { opener.language(model)->score({ids}); },
         std::to_string(id));
   }
   // The last id of a piece is not read, but scored.
   const std::vector<int32_t> last = {2, 7, 43};
-  expect_refused(
-      [&](const BackendOpener& opener) {
-        opener.language(model)->score({last});
-      },
-      "43");
+  expect_refused([&](const BackendOpener& opener) { opener.language(model)->score({last}); }, "43");
 }
 
 TEST_F(RuntimeErrors, NothingToRead) {
@@ -145,9 +131,7 @@ TEST_F(RuntimeErrors, OtherNumbersOfSourcesAndTargets) {
         opener.translation({model})->score({{4}, {5}}, {{6}});
       },
       "2 and 1");
-  EXPECT_NE(
-      error_of([&] { runtime().translation({model})->score({{4}}, {}); }),
-      "");
+  EXPECT_NE(error_of([&] { runtime().translation({model})->score({{4}}, {}); }), "");
 }
 
 TEST_F(RuntimeErrors, NoSentencesAtAll) {
@@ -163,24 +147,17 @@ TEST_F(RuntimeErrors, SentencesBeyondLearnedPositions) {
   EXPECT_EQ(backend->limits().source, 9);
   EXPECT_EQ(backend->limits().target, 12);
   EXPECT_EQ(backend->start({{4}})->max_steps(), 12);
-  const auto of_length = [](size_t length) {
-    return Sentences{random_ids(length, 31, 1)};
-  };
+  const auto of_length = [](size_t length) { return Sentences{random_ids(length, 31, 1)}; };
   EXPECT_NO_THROW(backend->start(of_length(8)));
   EXPECT_NO_THROW(backend->score(of_length(8), of_length(11)));
   for (const auto& [source, target] : {std::pair{9, 3}, {3, 12}})
     expect_refused(
         [&](const BackendOpener& opener) {
-          opener.translation({model})->score(
-              of_length(source),
-              of_length(target));
+          opener.translation({model})->score(of_length(source), of_length(target));
         },
         source == 9 ? "10" : "13");
   expect_refused(
-      [&](const BackendOpener& opener) {
-        opener.translation({model})->start(of_length(9));
-      },
-      "10");
+      [&](const BackendOpener& opener) { opener.translation({model})->start(of_length(9)); }, "10");
 }
 
 TEST_F(RuntimeErrors, TextsBeyondLearnedPositions) {
@@ -188,9 +165,7 @@ TEST_F(RuntimeErrors, TextsBeyondLearnedPositions) {
   const auto backend = runtime().language(model);
   EXPECT_EQ(backend->max_tokens(), 12);
   const auto text = random_ids(14, 43, 3);
-  const auto first = [&](size_t count) {
-    return std::span<const int32_t>(text).first(count);
-  };
+  const auto first = [&](size_t count) { return std::span<const int32_t>(text).first(count); };
   EXPECT_NO_THROW(backend->start()->read(first(12)));
   EXPECT_NO_THROW(backend->score({first(13)}));
   for (const size_t at_once : {1, 5, 13})
@@ -202,10 +177,7 @@ TEST_F(RuntimeErrors, TextsBeyondLearnedPositions) {
         },
         "12");
   expect_refused(
-      [&](const BackendOpener& opener) {
-        opener.language(model)->score({first(14)});
-      },
-      "12");
+      [&](const BackendOpener& opener) { opener.language(model)->score({first(14)}); }, "12");
 }
 
 TEST_F(RuntimeErrors, ParametersThatDoNotFit) {
@@ -214,22 +186,19 @@ TEST_F(RuntimeErrors, ParametersThatDoNotFit) {
   const auto expect_same = [&](auto change) {
     random_translation_model(model.options, file());
     rewrite(change);
-    const std::string wanted =
-        error_of([&] { libtorch().translation({model}); });
+    const std::string wanted = error_of([&] { libtorch().translation({model}); });
     EXPECT_THAT(wanted, HasSubstr("decoder.layer1"));
     EXPECT_EQ(error_of([&] { runtime().translation({model}); }), wanted);
   };
   expect_same([&](auto& tensors) { tensors.erase(name); });
-  expect_same([&](auto& tensors) {
-    tensors["decoder.layer1.block.extra"] = tensors.begin()->second;
-  });
+  expect_same(
+      [&](auto& tensors) { tensors["decoder.layer1.block.extra"] = tensors.begin()->second; });
   expect_same([&](auto& tensors) {
     auto& shape = tensors.at(name).shape;
     std::swap(shape[0], shape[1]);
   });
   expect_same([&](auto& tensors) { tensors.at(name).shape.push_back(1); });
-  expect_same(
-      [&](auto& tensors) { tensors.at(name).type = ElementType::kI32; });
+  expect_same([&](auto& tensors) { tensors.at(name).type = ElementType::kI32; });
   EXPECT_NE(
       error_of([&] {
         ModelToRun missing = model;
@@ -248,8 +217,7 @@ TEST_F(RuntimeErrors, ParametersThatAreNotFinite) {
     value[7] = bad;
     rewrite([&](auto& tensors) {
       tensors.at(name).data = {
-          static_cast<const std::byte*>(value.const_data_ptr()),
-          value.nbytes()};
+          static_cast<const std::byte*>(value.const_data_ptr()), value.nbytes()};
     });
     const std::string wanted = error_of([&] { libtorch().language(model); });
     EXPECT_THAT(wanted, HasSubstr(name));
@@ -264,19 +232,15 @@ TEST_F(RuntimeErrors, CutoffsBeyondTheVocabulary) {
     options.adaptive.softmax_factor = 2;
   });
   model.options.adaptive.softmax_cutoffs = {10, 44};
-  const std::string wanted =
-      error_of<UsageError>([&] { libtorch().language(model); });
+  const std::string wanted = error_of<UsageError>([&] { libtorch().language(model); });
   EXPECT_EQ(error_of<UsageError>([&] { runtime().language(model); }), wanted);
 }
 
 TEST_F(RuntimeErrors, VocabulariesOfTwoSizesThatShareAMatrix) {
   ModelToRun model = translation();
   model.vocabulary.target = 44;
-  const std::string wanted =
-      error_of<UsageError>([&] { libtorch().translation({model}); });
-  EXPECT_EQ(
-      error_of<UsageError>([&] { runtime().translation({model}); }),
-      wanted);
+  const std::string wanted = error_of<UsageError>([&] { libtorch().translation({model}); });
+  EXPECT_EQ(error_of<UsageError>([&] { runtime().translation({model}); }), wanted);
 }
 
 TEST_F(RuntimeErrors, ModelsThatCannotVote) {
@@ -316,21 +280,16 @@ TEST_F(RuntimeErrors, WeightsWithoutAFiniteProbability) {
     for (auto& [name, view] : tensors) {
       large.push_back(at::full(view.shape, 1e30, at::kFloat));
       view.data = {
-          static_cast<const std::byte*>(large.back().const_data_ptr()),
-          large.back().nbytes()};
+          static_cast<const std::byte*>(large.back().const_data_ptr()), large.back().nbytes()};
     }
   });
   for (const BackendOpener* opener : {&libtorch(), &runtime()}) {
     const auto backend = opener->translation({model});
     EXPECT_EQ(
         error_of<NoProbability>([&] {
-          testing::run_search(
-              *backend,
-              {{4, 5}},
-              {"greedy", {.beam = 1, .max_length_b = 3}});
+          testing::run_search(*backend, {{4, 5}}, {"greedy", {.beam = 1, .max_length_b = 3}});
         }),
-        "the model gives no token a finite probability: its weights are too "
-        "large, or damaged");
+        "the model gives no token a finite probability: its weights are too large, or damaged");
     EXPECT_FALSE(std::isfinite(backend->score({{4, 5}}, {{6}})[0]));
   }
 }
@@ -343,15 +302,11 @@ void convert(
     std::vector<at::Tensor>& alive) {
   for (auto& [name, view] : tensors) {
     alive.push_back(at::empty(view.shape, at::kFloat));
-    std::memcpy(
-        alive.back().mutable_data_ptr(),
-        view.data.data(),
-        view.data.size());
+    std::memcpy(alive.back().mutable_data_ptr(), view.data.data(), view.data.size());
     alive.push_back(alive.back().to(type));
     view.type = element;
     view.data = {
-        static_cast<const std::byte*>(alive.back().const_data_ptr()),
-        alive.back().nbytes()};
+        static_cast<const std::byte*>(alive.back().const_data_ptr()), alive.back().nbytes()};
   }
 }
 
@@ -365,8 +320,7 @@ TEST_F(RuntimeErrors, NoneForParametersOfOtherFloatingTypes) {
     rewrite([&](auto& tensors) { convert(tensors, type, element, alive); });
     const auto text = random_ids(30, 43, 5);
     expect_near<float>(
-        runtime().language(model)->score({text})[0],
-        libtorch().language(model)->score({text})[0]);
+        runtime().language(model)->score({text})[0], libtorch().language(model)->score({text})[0]);
   }
 }
 

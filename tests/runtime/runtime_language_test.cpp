@@ -28,19 +28,13 @@ using Ids = std::vector<int32_t>;
 class RandomLanguage {
  public:
   explicit RandomLanguage(const ModelOptions& options)
-      : model_(random_language_model(
-            options,
-            folder_.path() / "model.safetensors",
-            17)) {}
+      : model_(random_language_model(options, folder_.path() / "model.safetensors", 17)) {}
 
-  LanguageModelBackend open(const BackendOpener& opener) const {
-    return opener.language(model_);
-  }
+  LanguageModelBackend open(const BackendOpener& opener) const { return opener.language(model_); }
 
   /// </s> and so many ids of a text, or as many as the positions reach.
   Ids text(size_t length, uint64_t seed = 4) const {
-    const int64_t most =
-        model_.options.learned_positions(model_.options.decoder);
+    const int64_t most = model_.options.learned_positions(model_.options.decoder);
     if (most > 0)
       length = std::min(length, static_cast<size_t>(most) - 1);
     Ids ids = random_ids(
@@ -112,15 +106,11 @@ INSTANTIATE_TEST_SUITE_P(
     testing::variant_name);
 
 TEST_P(RuntimeLanguage, ReadsLikeLibTorch) {
-  const LanguageModelBackend ours = model_.open(runtime()),
-                             theirs = model_.open(libtorch());
+  const LanguageModelBackend ours = model_.open(runtime()), theirs = model_.open(libtorch());
   EXPECT_EQ(ours->max_tokens(), theirs->max_tokens());
   const Ids text = model_.text(620);
   for (const auto& chunks : std::vector<std::vector<size_t>>{
-           {1, 1, 1, 1},
-           {2, 1, 1, 1, 5, 1},
-           {7, 30, 1, 1},
-           {600, 1, 1, 3, 1}}) {
+           {1, 1, 1, 1}, {2, 1, 1, 1, 5, 1}, {7, 30, 1, 1}, {600, 1, 1, 3, 1}}) {
     const auto found = read_chunks(*ours, text, chunks);
     const auto wanted = read_chunks(*theirs, text, chunks);
     ASSERT_EQ(found.size(), wanted.size());
@@ -147,9 +137,7 @@ TEST_P(RuntimeLanguage, ReadsTheSameInAnyChunks) {
   const Ids text = model_.text(140);
   const auto whole = read_chunks(*backend, text, {text.size()});
   for (const auto& chunks : std::vector<std::vector<size_t>>{
-           {1, 200},
-           {3, 16, 1, 1, 200},
-           std::vector<size_t>(200, 1)}) {
+           {1, 200}, {3, 16, 1, 1, 200}, std::vector<size_t>(200, 1)}) {
     const auto found = read_chunks(*backend, text, chunks);
     expect_near<float>(found.back(), whole[0], 1e-5);
   }
@@ -161,14 +149,13 @@ TEST_P(RuntimeLanguage, GivesAPieceTheSameBytesInAnyBatch) {
   const auto together = backend->score(spans(pieces));
   for (size_t i = 0; i < pieces.size(); ++i) {
     const auto alone = backend->score({pieces[i]});
-    EXPECT_TRUE(bytes_of<float>(alone.at(0)) == bytes_of<float>(together.at(i)))
-        << "piece " << i;
+    EXPECT_TRUE(bytes_of<float>(alone.at(0)) == bytes_of<float>(together.at(i))) << "piece " << i;
   }
 }
 
 TEST(RuntimeReader, OutlivesItsBackend) {
-  const RandomLanguage model(testing::as_language_model(
-      testing::small_options(BlockKind::kDynamicConv)));
+  const RandomLanguage model(
+      testing::as_language_model(testing::small_options(BlockKind::kDynamicConv)));
   LanguageModelBackend backend = model.open(runtime());
   const auto reader = backend->start();
   backend.reset();
@@ -176,8 +163,7 @@ TEST(RuntimeReader, OutlivesItsBackend) {
 }
 
 TEST(RuntimeReader, GoesOnBeyondEveryTableOfPositions) {
-  const RandomLanguage model(
-      testing::as_language_model(testing::small_options(BlockKind::kTalk)));
+  const RandomLanguage model(testing::as_language_model(testing::small_options(BlockKind::kTalk)));
   const Ids text = model.text(6000);
   const std::vector<size_t> chunks = {5990, 1, 1, 1};
   const auto found = read_chunks(*model.open(runtime()), text, chunks);
@@ -189,8 +175,7 @@ TEST(RuntimeReader, GoesOnBeyondEveryTableOfPositions) {
 TEST(RuntimeThreads, ReadAndScoreLikeOne) {
   for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
     SCOPED_TRACE(name);
-    const RandomLanguage model(
-        testing::as_language_model(testing::small_options(kind)));
+    const RandomLanguage model(testing::as_language_model(testing::small_options(kind)));
     const LanguageModelBackend backend = model.open(runtime());
     const auto pieces = model.pieces(8);
     const auto run = [&](const Ids& piece) {

@@ -47,8 +47,7 @@ double heap() {
 
 /// Some 40 MB of float32, in matrices of 2 MB at most.
 ModelOptions large_options() {
-  ModelOptions options =
-      options_of(BlockKind::kDynamicConv, Task::kTranslation);
+  ModelOptions options = options_of(BlockKind::kDynamicConv, Task::kTranslation);
   options.dim = 256;
   options.ffn_dim = 1024;
   options.encoder.layers = options.decoder.layers = 5;
@@ -59,13 +58,8 @@ ModelOptions large_options() {
 TEST(RuntimeMemory, OpeningAModelTakesThePackedWeightsAlone) {
   const testing::TemporaryFolder folder;
   const ModelToRun model = write_sound_model(
-      large_options(),
-      Task::kTranslation,
-      folder.path() / "model",
-      0,
-      {2000, 2000});
-  const auto bytes =
-      static_cast<double>(std::filesystem::file_size(model.parameters));
+      large_options(), Task::kTranslation, folder.path() / "model", 0, {2000, 2000});
+  const auto bytes = static_cast<double>(std::filesystem::file_size(model.parameters));
   ASSERT_GT(bytes, 30 * kMegabyte);
   for (const auto& [type, part] :
        {std::pair(ComputeType::kFloat32, 1.0),
@@ -74,22 +68,20 @@ TEST(RuntimeMemory, OpeningAModelTakesThePackedWeightsAlone) {
     forget_peak();
     const double before = memory("VmRSS:");
     const auto backend = RuntimeBackends(type).translation({model});
-    EXPECT_LT(memory("VmHWM:") - before, 1.3 * part * bytes + 6 * kMegabyte)
-        << enum_name(type);
+    EXPECT_LT(memory("VmHWM:") - before, 1.3 * part * bytes + 6 * kMegabyte) << enum_name(type);
   }
 }
 
 TEST(RuntimeMemory, DrawsHaveTheLogitsOfAFewRowsAtATime) {
   constexpr int32_t kWords = 20'000;
   const testing::TemporaryFolder folder;
-  const auto backend =
-      RuntimeBackends(ComputeType::kFloat32, /*logits_bytes=*/1'000'000)
-          .translation({write_sound_model(
-              options_of(BlockKind::kDynamicConv, Task::kTranslation),
-              Task::kTranslation,
-              folder.path() / "model",
-              0,
-              {kWords, kWords})});
+  const auto backend = RuntimeBackends(ComputeType::kFloat32, /*logits_bytes=*/1'000'000)
+                           .translation({write_sound_model(
+                               options_of(BlockKind::kDynamicConv, Task::kTranslation),
+                               Task::kTranslation,
+                               folder.path() / "model",
+                               0,
+                               {kWords, kWords})});
   const std::vector<std::vector<int32_t>> sources(64, {4, 5, 6});
   std::vector<std::vector<int32_t>> words(sources.size(), {2});
   for (auto& own : words)
@@ -121,11 +113,7 @@ class RuntimeHeap : public ::testing::TestWithParam<BlockKind> {
 
   ModelToRun model(Task task) const {
     return write_sound_model(
-        options_of(GetParam(), task),
-        task,
-        folder_.path() / enum_name(task),
-        0,
-        kVocabulary);
+        options_of(GetParam(), task), task, folder_.path() / enum_name(task), 0, kVocabulary);
   }
 
   using Ids = std::vector<std::vector<int32_t>>;
@@ -136,8 +124,7 @@ class RuntimeHeap : public ::testing::TestWithParam<BlockKind> {
     Ids all(size_of(number));
     for (size_t i = 0; i < all.size(); ++i)
       for (size_t t = 0; t < 3 + (i + number) % 9; ++t)
-        all[i].push_back(static_cast<int32_t>(
-            3 + random_word(mix_words(number, i), t) % 1'900));
+        all[i].push_back(static_cast<int32_t>(3 + random_word(mix_words(number, i), t) % 1'900));
     return all;
   }
 
@@ -184,8 +171,7 @@ class RuntimeHeap : public ::testing::TestWithParam<BlockKind> {
 };
 
 TEST_P(RuntimeHeap, GrowsByWhatIsReturnedAlone) {
-  const auto translation =
-      RuntimeBackends().translation({model(Task::kTranslation)});
+  const auto translation = RuntimeBackends().translation({model(Task::kTranslation)});
   const auto language = RuntimeBackends().language(model(Task::kLanguageModel));
   const int rounds = testing::rounds(24);
   double early = 0;
@@ -200,9 +186,7 @@ TEST_P(RuntimeHeap, GrowsByWhatIsReturnedAlone) {
   }
   // The logits of the largest batch have 3.5 MB.
   const auto results = static_cast<double>(results_.size());
-  EXPECT_LT(
-      heap() - early,
-      results * (sizeof(Hypothesis) + 300) + 1 * kMegabyte);
+  EXPECT_LT(heap() - early, results * (sizeof(Hypothesis) + 300) + 1 * kMegabyte);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -40,26 +40,18 @@ at::Tensor parameter(const Module& module, const std::string& name) {
 }
 
 /// x @ weight^T + bias of a linear map below `module`.
-at::Tensor
-linear_map(const Module& module, const std::string& name, const at::Tensor& x) {
-  return at::linear(
-      x,
-      parameter(module, name + ".weight"),
-      parameter(module, name + ".bias"));
+at::Tensor linear_map(const Module& module, const std::string& name, const at::Tensor& x) {
+  return at::linear(x, parameter(module, name + ".weight"), parameter(module, name + ".bias"));
 }
 
 /// query [T, C], key [S, C] -> shares [T, H, S] of what `seen` [T, S] allows.
 at::Tensor attention(
-    const at::Tensor& query,
-    const at::Tensor& key,
-    int64_t heads,
-    const at::Tensor& seen) {
+    const at::Tensor& query, const at::Tensor& key, int64_t heads, const at::Tensor& seen) {
   const auto split = [&](const at::Tensor& x) {
     return x.view({x.size(0), heads, -1}).transpose(0, 1);  // [H, T, R]
   };
   const at::Tensor q = split(query), k = split(key);
-  at::Tensor scores = at::matmul(q, k.transpose(1, 2)) /
-      std::sqrt(static_cast<double>(q.size(2)));
+  at::Tensor scores = at::matmul(q, k.transpose(1, 2)) / std::sqrt(static_cast<double>(q.size(2)));
   scores = scores.masked_fill(seen.logical_not(), -INFINITY);
   return at::softmax(scores, -1).transpose(0, 1).contiguous();
 }
@@ -75,11 +67,9 @@ at::Tensor band(int64_t steps, int64_t low, int64_t high) {
 at::Tensor taps(at::Tensor logits, const MixerOptions& mixer) {
   if (mixer.renormalize_edges) {
     const int64_t T = logits.size(0), K = mixer.kernel_size;
-    const at::Tensor seen = at::arange(T).unsqueeze(1) +
-        (at::arange(K) - mixer.padding_left()).unsqueeze(0);
-    logits = logits.masked_fill(
-        seen.lt(0).logical_or(seen.ge(T)).unsqueeze(1),
-        -INFINITY);
+    const at::Tensor seen =
+        at::arange(T).unsqueeze(1) + (at::arange(K) - mixer.padding_left()).unsqueeze(0);
+    logits = logits.masked_fill(seen.lt(0).logical_or(seen.ge(T)).unsqueeze(1), -INFINITY);
   }
   return at::softmax(logits, -1);
 }
@@ -89,17 +79,13 @@ at::Tensor windows(const at::Tensor& offsets, const MixerOptions& mixer) {
   const at::Tensor t = at::arange(T).unsqueeze(1);
   const at::Tensor far = offsets * mixer.max_offset;
   const at::Tensor left = at::minimum(far.slice(1, 0, H), t);
-  const at::Tensor right = mixer.causal
-      ? at::zeros_like(left)
-      : at::minimum(far.slice(1, H, 2 * H), T - 1 - t);
+  const at::Tensor right =
+      mixer.causal ? at::zeros_like(left) : at::minimum(far.slice(1, H, 2 * H), T - 1 - t);
   return at::stack({left, right}, -1);
 }
 
 /// What a block weighs of its input x [T, C].
-at::Tensor expected_mixer(
-    const Module& block,
-    const MixerOptions& mixer,
-    const at::Tensor& x) {
+at::Tensor expected_mixer(const Module& block, const MixerOptions& mixer, const at::Tensor& x) {
   const int64_t T = x.size(0), H = mixer.heads, K = mixer.kernel_size;
   if (mixer.kind == BlockKind::kSelfAttention) {
     const auto qkv = linear_map(block, "attention.in_proj", x).chunk(3, -1);
@@ -108,11 +94,9 @@ at::Tensor expected_mixer(
         qkv[0],
         qkv[1],
         H,
-        K > 0 ? band(T, -left, K - 1 - left)
-              : band(T, -T, mixer.causal ? 0 : T));
+        K > 0 ? band(T, -left, K - 1 - left) : band(T, -T, mixer.causal ? 0 : T));
   }
-  if (mixer.kind == BlockKind::kCnn ||
-      mixer.kind == BlockKind::kAverageAttention)
+  if (mixer.kind == BlockKind::kCnn || mixer.kind == BlockKind::kAverageAttention)
     return {};
   at::Tensor hidden = linear_map(block, "linear1", x);
   if (mixer.glu)
@@ -122,17 +106,14 @@ at::Tensor expected_mixer(
       return at::softmax(parameter(block, "conv.weight"), -1);
     case BlockKind::kDynamicConv: {
       const auto& conv = child<DynamicConvImpl>(block, "conv");
-      at::Tensor logits = at::matmul(
-          mixer.query == QuerySource::kBlockInput ? x : hidden,
-          conv.weight.t());
+      at::Tensor logits =
+          at::matmul(mixer.query == QuerySource::kBlockInput ? x : hidden, conv.weight.t());
       if (conv.filter_bias.defined())
         logits = logits + conv.filter_bias;
       return taps(logits.view({T, H, K}), mixer);
     }
     case BlockKind::kTalk:
-      return windows(
-          at::sigmoid(linear_map(block, "conv.offsets", hidden)),
-          mixer);
+      return windows(at::sigmoid(linear_map(block, "conv.offsets", hidden)), mixer);
     default:
       return {};
   }
@@ -156,8 +137,7 @@ class Walk {
  public:
   Walk(const Module& model, const char* side, const std::vector<int32_t>& ids)
       : model_(model), side_(side) {
-    const at::Tensor tokens =
-        at::tensor(std::vector<int64_t>(ids.begin(), ids.end())).unsqueeze(0);
+    const at::Tensor tokens = at::tensor(std::vector<int64_t>(ids.begin(), ids.end())).unsqueeze(0);
     x_ = module<EmbeddingImpl>("embedding").forward(tokens, plan_);
   }
 
@@ -167,10 +147,7 @@ class Walk {
   }
 
   /// The mixer, and the look at the source with keys of `states` [1, S, C].
-  void check(
-      size_t number,
-      const LayerProbe& layer,
-      const at::Tensor& states = {}) const {
+  void check(size_t number, const LayerProbe& layer, const at::Tensor& states = {}) const {
     const std::string name = concat("layer", number);
     const auto norm = [&](const std::string& key, const at::Tensor& x) {
       return layer.options.norm == NormPlacement::kPre
@@ -179,9 +156,7 @@ class Walk {
     };
     const Block& block = module<Block>(name + ".block");
     const at::Tensor seen = norm(".block_norm", x_);
-    expect_weights(
-        layer.mixer,
-        expected_mixer(block, layer.options.mixer, seen[0]));
+    expect_weights(layer.mixer, expected_mixer(block, layer.options.mixer, seen[0]));
     if (!states.defined())
       return expect_weights(layer.source, {});
     DropoutPlan plan;
@@ -189,10 +164,8 @@ class Walk {
     if (layer.options.norm == NormPlacement::kPost)
       y = module<LayerNormImpl>(name + ".block_norm").forward(y);
     const Module& cross = module<CrossAttentionImpl>(name + ".cross_attention");
-    const at::Tensor query =
-        linear_map(cross, "query_proj", norm(".cross_attention_norm", y)[0]);
-    const at::Tensor key =
-        linear_map(cross, "key_value_proj", states[0]).chunk(2, -1)[0];
+    const at::Tensor query = linear_map(cross, "query_proj", norm(".cross_attention_norm", y)[0]);
+    const at::Tensor key = linear_map(cross, "key_value_proj", states[0]).chunk(2, -1)[0];
     expect_weights(
         layer.source,
         attention(
@@ -203,12 +176,10 @@ class Walk {
   }
 
   void advance(size_t number, const CrossMemory* memory) {
-    x_ = module<DecoderLayerImpl>(concat("layer", number))
-             .forward(x_, memory, plan_);
+    x_ = module<DecoderLayerImpl>(concat("layer", number)).forward(x_, memory, plan_);
   }
   void advance(size_t number) {
-    x_ = module<EncoderLayerImpl>(concat("layer", number))
-             .forward(x_, {}, plan_);
+    x_ = module<EncoderLayerImpl>(concat("layer", number)).forward(x_, {}, plan_);
   }
 
  private:
@@ -222,16 +193,13 @@ std::vector<Variant> probe_variants() {
   using enum BlockKind;
   std::vector<Variant> variants = testing::all_variants();
   const auto same = [](StackOptions&) {};
-  for (const BlockKind kind :
-       {kLightConv, kDynamicConv, kTalk, kSelfAttention}) {
-    variants.push_back(
-        testing::variant(concat("Pre_", enum_name(kind)), kind, same));
+  for (const BlockKind kind : {kLightConv, kDynamicConv, kTalk, kSelfAttention}) {
+    variants.push_back(testing::variant(concat("Pre_", enum_name(kind)), kind, same));
     variants.back().options.norm = NormPlacement::kPre;
   }
   // The witness knows softmax alone.
   std::erase_if(variants, [](const Variant& variant) {
-    for (const StackOptions& side :
-         {variant.options.encoder, variant.options.decoder})
+    for (const StackOptions& side : {variant.options.encoder, variant.options.decoder})
       for (const auto normalization : side.normalization)
         if (normalization != kernels::Normalization::kSoftmax)
           return true;
@@ -242,30 +210,21 @@ std::vector<Variant> probe_variants() {
 
 class Probe : public ::testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(
-    Models,
-    Probe,
-    ::testing::ValuesIn(probe_variants()),
-    [](const auto& info) { return info.param.name; });
+    Models, Probe, ::testing::ValuesIn(probe_variants()), [](const auto& info) {
+      return info.param.name;
+    });
 
 TEST_P(Probe, SaysWhatEachLayerOfATranslationModelLooksAt) {
   const at::NoGradGuard no_grad;
   const testing::TemporaryFolder folder;
   const ModelOptions& options = GetParam().options;
-  const ModelToRun file = testing::random_translation_model(
-      options,
-      folder.path() / "model.safetensors",
-      3);
-  TranslationModel model(
-      options,
-      file.vocabulary.source,
-      file.vocabulary.target,
-      3);
+  const ModelToRun file =
+      testing::random_translation_model(options, folder.path() / "model.safetensors", 3);
+  TranslationModel model(options, file.vocabulary.source, file.vocabulary.target, 3);
   testing::randomise(*model, 3);
   model->eval();
-  std::vector<int32_t> source =
-      testing::random_ids(11, file.vocabulary.source, 8);
-  std::vector<int32_t> target =
-      testing::random_ids(7, file.vocabulary.target, 9);
+  std::vector<int32_t> source = testing::random_ids(11, file.vocabulary.source, 8);
+  std::vector<int32_t> target = testing::random_ids(7, file.vocabulary.target, 9);
   const ModelProbe found = probe_translation(file, source, target);
   ASSERT_EQ(found.encoder.size(), 2U);
   ASSERT_EQ(found.decoder.size(), 2U);
@@ -279,13 +238,10 @@ TEST_P(Probe, SaysWhatEachLayerOfATranslationModelLooksAt) {
     encoder.advance(i);
   }
   const at::Tensor tokens =
-      at::tensor(std::vector<int64_t>(source.begin(), source.end()))
-          .unsqueeze(0);
+      at::tensor(std::vector<int64_t>(source.begin(), source.end())).unsqueeze(0);
   DropoutPlan plan;
-  const at::Tensor states =
-      child<EncoderImpl>(*model, "encoder").forward(tokens, {}, plan);
-  const auto memories =
-      child<DecoderImpl>(*model, "decoder").memories(states, {});
+  const at::Tensor states = child<EncoderImpl>(*model, "encoder").forward(tokens, {}, plan);
+  const auto memories = child<DecoderImpl>(*model, "decoder").memories(states, {});
   Walk decoder(*model, "decoder", target);
   for (size_t i = 0; i < 2; ++i) {
     SCOPED_TRACE(concat("decoder layer ", i));
@@ -298,10 +254,8 @@ TEST_P(Probe, SaysWhatEachLayerOfALanguageModelLooksAt) {
   const at::NoGradGuard no_grad;
   const testing::TemporaryFolder folder;
   const ModelOptions options = testing::as_language_model(GetParam().options);
-  const ModelToRun file = testing::random_language_model(
-      options,
-      folder.path() / "model.safetensors",
-      4);
+  const ModelToRun file =
+      testing::random_language_model(options, folder.path() / "model.safetensors", 4);
   LanguageModel model(options, file.vocabulary.target, 4);
   testing::randomise(*model, 4);
   const auto ids = testing::random_ids(9, file.vocabulary.target, 5);
@@ -319,8 +273,7 @@ TEST_P(Probe, SaysWhatEachLayerOfALanguageModelLooksAt) {
 TEST(ProbeErrors, NameWhatIsWrong) {
   const testing::TemporaryFolder folder;
   const ModelToRun file = testing::random_translation_model(
-      testing::small_options(BlockKind::kLightConv),
-      folder.path() / "model.safetensors");
+      testing::small_options(BlockKind::kLightConv), folder.path() / "model.safetensors");
   EXPECT_THAT(
       testing::error_of([&] {
         probe_translation(file, {5, 400}, {});

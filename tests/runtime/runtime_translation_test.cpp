@@ -39,21 +39,15 @@ class RandomTranslation {
   explicit RandomTranslation(const std::vector<ModelOptions>& models) {
     for (const ModelOptions& options : models)
       models_.push_back(random_translation_model(
-          options,
-          folder_.path() / concat(models_.size(), ".safetensors"),
-          11 + models_.size()));
+          options, folder_.path() / concat(models_.size(), ".safetensors"), 11 + models_.size()));
   }
 
-  Backend open(const BackendOpener& opener) const {
-    return opener.translation(models_);
-  }
+  Backend open(const BackendOpener& opener) const { return opener.translation(models_); }
 
   Sentences sources(size_t count, uint64_t seed = 5) const {
     return sentences(
         count,
-        longest([](const ModelOptions& model) {
-          return model.learned_positions(model.encoder);
-        }),
+        longest([](const ModelOptions& model) { return model.learned_positions(model.encoder); }),
         models_[0].vocabulary.source,
         seed);
   }
@@ -61,9 +55,7 @@ class RandomTranslation {
   Sentences targets(size_t count, uint64_t seed = 6) const {
     Sentences targets = sentences(
         count,
-        longest([](const ModelOptions& model) {
-          return model.learned_positions(model.decoder);
-        }),
+        longest([](const ModelOptions& model) { return model.learned_positions(model.decoder); }),
         models_[0].vocabulary.target,
         seed);
     for (auto& target : targets)
@@ -80,8 +72,7 @@ class RandomTranslation {
         longest = std::min(longest, static_cast<size_t>(most) - 1);
     return longest;
   }
-  static Sentences
-  sentences(size_t count, size_t longest, int64_t vocabulary, uint64_t seed) {
+  static Sentences sentences(size_t count, size_t longest, int64_t vocabulary, uint64_t seed) {
     if (count == 1)
       return {testing::random_ids(17, vocabulary, seed)};
     return random_sentences(count, longest, vocabulary, seed);
@@ -173,10 +164,7 @@ TEST(RuntimeSearch, IsTheSameInLargeBatches) {
     SCOPED_TRACE(name);
     const RandomTranslation model({options_of(kind)});
     const Sentences sources = model.sources(32);
-    PairedDecoder decoder(
-        *model.open(runtime()),
-        *model.open(libtorch()),
-        sources);
+    PairedDecoder decoder(*model.open(runtime()), *model.open(libtorch()), sources);
     run_search(decoder, sources, search_cases().back());
   }
 }
@@ -208,12 +196,7 @@ TEST(RuntimeSearch, GivesOutTheProbabilitiesOfAStep) {
   const RandomTranslation model({options_of(BlockKind::kDynamicConv)});
   const auto decoder = model.open(runtime())->start(model.sources(3));
   const std::vector<int32_t> rows = {2, 0, 1}, ends(3, kEndId);
-  const auto step = testing::advance_with_rows(
-      *decoder,
-      rows,
-      ends,
-      {.unknown_penalty = 9},
-      2);
+  const auto step = testing::advance_with_rows(*decoder, rows, ends, {.unknown_penalty = 9}, 2);
   ASSERT_EQ(step.log_probabilities.size(), rows.size());
   for (size_t row = 0; row < rows.size(); ++row) {
     const auto& all = step.log_probabilities[row];
@@ -224,9 +207,7 @@ TEST(RuntimeSearch, GivesOutTheProbabilitiesOfAStep) {
     EXPECT_NEAR(sum, 1, 1e-5);
     for (const Candidate& candidate : step.best[row]) {
       const float penalty = candidate.token == kUnknownId ? 9 : 0;
-      EXPECT_EQ(
-          all[static_cast<size_t>(candidate.token)] - penalty,
-          candidate.score);
+      EXPECT_EQ(all[static_cast<size_t>(candidate.token)] - penalty, candidate.score);
     }
   }
 }
@@ -234,15 +215,9 @@ TEST(RuntimeSearch, GivesOutTheProbabilitiesOfAStep) {
 TEST(RuntimeSearch, TiesMayBeAllThatABeamHolds) {
   // Wider than the vocabulary: every candidate of every row is wanted.
   const RandomTranslation model({options_of(BlockKind::kDynamicConv)});
-  const SearchCase of = {
-      "wide",
-      {.beam = 60, .n_best = 60, .max_length_b = 3},
-      3};
+  const SearchCase of = {"wide", {.beam = 60, .n_best = 60, .max_length_b = 3}, 3};
   const Sentences sources = model.sources(of.sentences);
-  PairedDecoder decoder(
-      *model.open(runtime()),
-      *model.open(libtorch()),
-      sources);
+  PairedDecoder decoder(*model.open(runtime()), *model.open(libtorch()), sources);
   run_search(decoder, sources, of);
 }
 
@@ -269,11 +244,8 @@ TEST(RuntimeSearch, ADecoderOutlivesItsBackend) {
   const auto decoder = backend->start(sources);
   backend.reset();
   EXPECT_EQ(decoder->sentences(), 4);
-  const auto first = decoder->advance(
-      std::vector<int32_t>{0, 1, 2, 3},
-      std::vector<int32_t>(4, kEndId),
-      {},
-      3);
+  const auto first =
+      decoder->advance(std::vector<int32_t>{0, 1, 2, 3}, std::vector<int32_t>(4, kEndId), {}, 3);
   EXPECT_EQ(first.size(), 4u);
 }
 
@@ -282,10 +254,7 @@ TEST(RuntimeSearch, RowsMayBeDroppedRepeatedAndReordered) {
     SCOPED_TRACE(name);
     const RandomTranslation model({options_of(kind)});
     const Sentences sources = model.sources(4);
-    PairedDecoder decoder(
-        *model.open(runtime()),
-        *model.open(libtorch()),
-        sources);
+    PairedDecoder decoder(*model.open(runtime()), *model.open(libtorch()), sources);
     const auto advance = [&](const std::vector<int32_t>& parents,
                              const std::vector<int32_t>& tokens) {
       decoder.advance(parents, tokens, {}, 60);
@@ -304,8 +273,7 @@ TEST(RuntimeEnsemble, VotesLikeLibTorch) {
   learned.positions = PositionKind::kLearned;
   learned.max_positions = 30;
   learned.norm = NormPlacement::kPre;
-  for (const auto& other :
-       {options_of(kDynamicConv), options_of(kSelfAttention), learned}) {
+  for (const auto& other : {options_of(kDynamicConv), options_of(kSelfAttention), learned}) {
     const RandomTranslation models({options_of(kDynamicConv), other});
     expect_same_searches(models);
     expect_same_bytes(models);
@@ -317,8 +285,7 @@ TEST(RuntimeEnsemble, HasAdaptiveSoftmaxesThatTakeNoLists) {
   testing::add_adaptive(variants);
   ModelOptions plain = variants[0].options;
   plain.adaptive = {};
-  const RandomTranslation models(
-      {variants[0].options, plain, variants[1].options});
+  const RandomTranslation models({variants[0].options, plain, variants[1].options});
   expect_same_searches(models);
   const Backend backend = models.open(runtime());
   EXPECT_FALSE(backend->limits_words());

@@ -37,17 +37,13 @@ class ThreeModels {
         ? testing::random_translation_model(variant.options, file, 3)
         : testing::random_language_model(variant.options, file, 3);
     whole = as(folder_.path() / "int8.safetensors");
-    quantize_parameters(
-        SafetensorsReader(file),
-        parameters(),
-        whole.parameters);
+    quantize_parameters(SafetensorsReader(file), parameters(), whole.parameters);
     meant = as(folder_.path() / "meant.safetensors");
     write_meant(SafetensorsReader(whole.parameters));
   }
 
   /// Log-probabilities of random text, piece by piece where it is `apart`.
-  std::vector<double>
-  score(const ModelToRun& model, ComputeType type, bool apart = false) const {
+  std::vector<double> score(const ModelToRun& model, ComputeType type, bool apart = false) const {
     const RuntimeBackends opener(type);
     std::vector<double> scores;
     if (task_ == Task::kTranslation) {
@@ -76,9 +72,7 @@ class ThreeModels {
   ModelToRun floats, whole, meant;
 
  private:
-  ModelToRun as(const fs::path& file) const {
-    return {floats.options, floats.vocabulary, file};
-  }
+  ModelToRun as(const fs::path& file) const { return {floats.options, floats.vocabulary, file}; }
   std::vector<ParameterShape> parameters() const {
     return list_parameters(floats.options, task_, floats.vocabulary);
   }
@@ -105,10 +99,7 @@ class ThreeModels {
       } else {
         values = to_floats(view.type, view.data);
       }
-      tensors[parameter.name] = {
-          ElementType::kF32,
-          view.shape,
-          std::as_bytes(std::span(values))};
+      tensors[parameter.name] = {ElementType::kF32, view.shape, std::as_bytes(std::span(values))};
     }
     write_safetensors(meant.parameters, tensors, {});
   }
@@ -121,9 +112,7 @@ std::string bytes(const std::vector<double>& scores) {
   return bytes_of(std::span<const double>(scores));
 }
 
-double mean_difference(
-    const std::vector<double>& a,
-    const std::vector<double>& b) {
+double mean_difference(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i)
     sum += std::abs(a[i] - b[i]);
@@ -132,14 +121,10 @@ double mean_difference(
 
 void expect_types(const Variant& variant, Task task) {
   const ThreeModels models(variant, task);
-  const std::vector<double> right =
-      models.score(models.floats, ComputeType::kModel);
+  const std::vector<double> right = models.score(models.floats, ComputeType::kModel);
   // What is stored as int8 is read as what it stands for.
-  const std::vector<double> meant =
-      models.score(models.meant, ComputeType::kFloat32);
-  EXPECT_EQ(
-      bytes(models.score(models.whole, ComputeType::kFloat32)),
-      bytes(meant));
+  const std::vector<double> meant = models.score(models.meant, ComputeType::kFloat32);
+  EXPECT_EQ(bytes(models.score(models.whole, ComputeType::kFloat32)), bytes(meant));
   EXPECT_NE(bytes(meant), bytes(right));
   // Computed in int8 or bfloat16: near, and the same whatever is beside it.
   for (const auto& [model, type] :
@@ -158,10 +143,7 @@ class RuntimeTypes : public ::testing::TestWithParam<Variant> {};
 class RuntimeLanguageTypes : public ::testing::TestWithParam<Variant> {};
 
 INSTANTIATE_TEST_SUITE_P(
-    Models,
-    RuntimeTypes,
-    ::testing::ValuesIn(testing::runtime_variants()),
-    testing::variant_name);
+    Models, RuntimeTypes, ::testing::ValuesIn(testing::runtime_variants()), testing::variant_name);
 INSTANTIATE_TEST_SUITE_P(
     Models,
     RuntimeLanguageTypes,
@@ -189,28 +171,22 @@ class RuntimeInt8File : public ::testing::Test {
   }
 
   testing::TemporaryFolder folder_;
-  ThreeModels models_{
-      {"", testing::small_options(BlockKind::kDynamicConv)},
-      Task::kTranslation};
+  ThreeModels models_{{"", testing::small_options(BlockKind::kDynamicConv)}, Task::kTranslation};
   std::string matrix_ = "encoder.layer0.block.linear1.weight";
   std::string bias_ = "encoder.layer0.block.linear1.bias";
 };
 
 TEST_F(RuntimeInt8File, SaysWhatItIs) {
+  EXPECT_EQ(testing::runtime().translation({models_.whole})->name(), "runtime, int8");
   EXPECT_EQ(
-      testing::runtime().translation({models_.whole})->name(),
-      "runtime, int8");
-  EXPECT_EQ(
-      RuntimeBackends(ComputeType::kAuto).translation({models_.whole})->name(),
-      "runtime, int8");
+      RuntimeBackends(ComputeType::kAuto).translation({models_.whole})->name(), "runtime, int8");
   EXPECT_EQ(
       testing::runtime().translation({models_.floats, models_.whole})->name(),
       "runtime, float32, int8");
 }
 
 TEST_F(RuntimeInt8File, IsRefusedByLibTorchByName) {
-  const std::string error =
-      error_of([&] { testing::libtorch().translation({models_.whole}); });
+  const std::string error = error_of([&] { testing::libtorch().translation({models_.whole}); });
   EXPECT_THAT(error, HasSubstr("int8 (seqconv quantize)"));
   EXPECT_THAT(error, HasSubstr("LibTorch"));
 }
@@ -241,20 +217,16 @@ TEST_F(RuntimeInt8File, HoldsWholeNumbersInMatricesAlone) {
   const std::vector<int8_t> numbers(10'000, 1);
   const auto as_int8 = [&](TensorView& view, ElementType type) {
     view.type = type;
-    view.data = std::as_bytes(std::span(numbers))
-                    .first(static_cast<size_t>(view.count()));
+    view.data = std::as_bytes(std::span(numbers)).first(static_cast<size_t>(view.count()));
   };
   EXPECT_THAT(
-      refusal(
-          [&](auto& tensors) { as_int8(tensors[bias_], ElementType::kI8); }),
+      refusal([&](auto& tensors) { as_int8(tensors[bias_], ElementType::kI8); }),
       HasSubstr("floating-point"));
   EXPECT_THAT(
-      refusal(
-          [&](auto& tensors) { as_int8(tensors[matrix_], ElementType::kU8); }),
+      refusal([&](auto& tensors) { as_int8(tensors[matrix_], ElementType::kU8); }),
       HasSubstr("floating-point"));
   EXPECT_THAT(
-      refusal(
-          [&](auto& tensors) { tensors[bias_ + ".scale"] = tensors[bias_]; }),
+      refusal([&](auto& tensors) { tensors[bias_ + ".scale"] = tensors[bias_]; }),
       HasSubstr("has no parameter"));
 }
 

@@ -20,17 +20,11 @@ constexpr int64_t kWords = 300;
 /// How the numbers of a model are.
 enum class Numbers { kRandom, kEqual, kNearlyEqual, kOverflowing };
 constexpr Numbers kAllNumbers[] = {
-    Numbers::kRandom,
-    Numbers::kEqual,
-    Numbers::kNearlyEqual,
-    Numbers::kOverflowing};
+    Numbers::kRandom, Numbers::kEqual, Numbers::kNearlyEqual, Numbers::kOverflowing};
 
 /// Rows of matrices come again and again, so that words are equally probable;
 /// or a word of a tail is infinite, and the tail's probabilities are NaN.
-void change(
-    Numbers numbers,
-    const ParameterShape& parameter,
-    std::vector<float>& own) {
+void change(Numbers numbers, const ParameterShape& parameter, std::vector<float>& own) {
   if (parameter.shape.size() != 2 || numbers == Numbers::kRandom)
     return;
   if (numbers == Numbers::kOverflowing) {
@@ -46,9 +40,7 @@ void change(
   }
 }
 
-void expect_same(
-    const std::vector<Candidate>& found,
-    const std::vector<Candidate>& wanted) {
+void expect_same(const std::vector<Candidate>& found, const std::vector<Candidate>& wanted) {
   ASSERT_EQ(found.size(), wanted.size());
   for (size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i].token, wanted[i].token) << i;
@@ -72,8 +64,7 @@ std::vector<RowConstraint> made_constraints(size_t rows, uint64_t seed) {
     if (word % 5 == 0)
       constraints[r].forced = kEndId;
     for (uint32_t i = 0; i < word % 4; ++i)
-      constraints[r].banned.push_back(
-          static_cast<int32_t>(random_word(seed + r, i) % kWords));
+      constraints[r].banned.push_back(static_cast<int32_t>(random_word(seed + r, i) % kWords));
   }
   return constraints;
 }
@@ -81,10 +72,7 @@ std::vector<RowConstraint> made_constraints(size_t rows, uint64_t seed) {
 class SoundCandidates : public ::testing::Test {
  protected:
   ModelToRun write(
-      const ModelOptions& options,
-      Task task,
-      Numbers numbers,
-      uint64_t seed = 0) const {
+      const ModelOptions& options, Task task, Numbers numbers, uint64_t seed = 0) const {
     return testing::write_sound_model(
         options,
         task,
@@ -108,9 +96,7 @@ size_t expect_same_steps(StepDecoder& some, StepDecoder& all) {
   for (uint64_t step = 0; step < 6; ++step) {
     const auto rows = made_constraints(parents.size(), step);
     StepConstraints constraints = {
-        .unknown_penalty = static_cast<double>(step % 3) - 1,
-        .excluded = excluded,
-        .rows = rows};
+        .unknown_penalty = static_cast<double>(step % 3) - 1, .excluded = excluded, .rows = rows};
     constexpr int64_t kCounts[] = {1, 3, 10, 2 * kWords};
     const int64_t count = kCounts[step % std::size(kCounts)];
     const auto found = some.advance(parents, tokens, constraints, count);
@@ -127,8 +113,7 @@ size_t expect_same_steps(StepDecoder& some, StepDecoder& all) {
 }
 
 TEST_F(SoundCandidates, OfTranslationsAreThoseOfAllProbabilities) {
-  const std::vector<std::vector<int32_t>> sources =
-      {{4, 5}, {}, {6, 7, 8, 9, 4}, {10}, {18, 17}};
+  const std::vector<std::vector<int32_t>> sources = {{4, 5}, {}, {6, 7, 8, 9, 4}, {10}, {18, 17}};
   std::vector<std::vector<int32_t>> lists(sources.size());
   for (size_t i = 0; i < sources.size(); ++i)
     for (int32_t word = 0; word < kWords; ++word)
@@ -142,11 +127,9 @@ TEST_F(SoundCandidates, OfTranslationsAreThoseOfAllProbabilities) {
           testing::options_of(BlockKind::kLightConv, Task::kTranslation),
           Task::kTranslation,
           numbers)});
-      ties +=
-          expect_same_steps(*backend->start(sources), *backend->start(sources));
+      ties += expect_same_steps(*backend->start(sources), *backend->start(sources));
       ties += expect_same_steps(
-          *backend->start_within(sources, lists),
-          *backend->start_within(sources, lists));
+          *backend->start_within(sources, lists), *backend->start_within(sources, lists));
     }
   EXPECT_GT(ties, 1000u);  // or it would not be much of a test
 }
@@ -154,8 +137,8 @@ TEST_F(SoundCandidates, OfTranslationsAreThoseOfAllProbabilities) {
 std::vector<ModelOptions> language_options() {
   std::vector<ModelOptions> all;
   const auto add = [&](std::vector<int64_t> cutoffs, auto also) {
-    ModelOptions& options = all.emplace_back(
-        testing::options_of(BlockKind::kLightConv, Task::kLanguageModel));
+    ModelOptions& options =
+        all.emplace_back(testing::options_of(BlockKind::kLightConv, Task::kLanguageModel));
     options.tie = Tying::kNone;
     options.adaptive.softmax_cutoffs = std::move(cutoffs);
     options.adaptive.softmax_factor = 1.5;
@@ -200,15 +183,12 @@ size_t expect_same_choices(const LanguageBackend& backend, uint64_t seed) {
     }
     const auto same = next.log_probabilities();  // after the best of them
     for (size_t i = 0; i < whole.size(); ++i)
-      EXPECT_TRUE(
-          same[i] == whole[i] || (std::isnan(same[i]) && std::isnan(whole[i])));
+      EXPECT_TRUE(same[i] == whole[i] || (std::isnan(same[i]) && std::isnan(whole[i])));
     std::vector<Candidate> found;
     next.best({}, 1, found);
-    EXPECT_EQ(
-        found[0].score,
-        std::ranges::max(whole.subspan(2), {}, [](float x) {
-          return std::isnan(x) ? -1e30F : x;
-        }));
+    EXPECT_EQ(found[0].score, std::ranges::max(whole.subspan(2), {}, [](float x) {
+                return std::isnan(x) ? -1e30F : x;
+              }));
   }
   return ties;
 }
@@ -217,8 +197,7 @@ TEST_F(SoundCandidates, OfLanguageModelsAreThoseOfAllProbabilities) {
   size_t ties = 0;
   for (const ModelOptions& options : language_options())
     for (const Numbers numbers : kAllNumbers)
-      for (const ComputeType compute :
-           {ComputeType::kModel, ComputeType::kInt8}) {
+      for (const ComputeType compute : {ComputeType::kModel, ComputeType::kInt8}) {
         if (numbers == Numbers::kOverflowing && compute == ComputeType::kInt8)
           continue;
         const ModelToRun model = write(options, Task::kLanguageModel, numbers);
@@ -226,8 +205,7 @@ TEST_F(SoundCandidates, OfLanguageModelsAreThoseOfAllProbabilities) {
             Json(options.adaptive.softmax_cutoffs).dump(),
             ", numbers ",
             static_cast<int>(numbers)));
-        ties +=
-            expect_same_choices(*RuntimeBackends(compute).language(model), 3);
+        ties += expect_same_choices(*RuntimeBackends(compute).language(model), 3);
       }
   EXPECT_GT(ties, 1000u);
 }

@@ -31,8 +31,7 @@ inline std::vector<BlockKind> all_block_kinds() {
 }
 
 /// Names such a test by its mixer.
-inline std::string block_kind_name(
-    const ::testing::TestParamInfo<BlockKind>& info) {
+inline std::string block_kind_name(const ::testing::TestParamInfo<BlockKind>& info) {
   return std::string(enum_name(info.param));
 }
 
@@ -46,8 +45,8 @@ inline ModelOptions options_of(BlockKind kind, Task task) {
     stack.layers = 2;
     stack.heads = 2;
     stack.block = {kind};
-    stack.glu = kind == BlockKind::kLightConv ||
-        kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
+    stack.glu = kind == BlockKind::kLightConv || kind == BlockKind::kDynamicConv ||
+        kind == BlockKind::kTalk;
     if (kind == BlockKind::kTalk)
       stack.max_offsets = {2, 5};
     else if (kind != BlockKind::kAverageAttention)
@@ -61,8 +60,7 @@ inline ModelOptions options_of(BlockKind kind, Task task) {
 }
 
 /// What is done to the numbers of a parameter.
-using ChangeNumbers =
-    std::function<void(const ParameterShape&, std::vector<float>&)>;
+using ChangeNumbers = std::function<void(const ParameterShape&, std::vector<float>&)>;
 
 /// Writes such a model to `file`; another `seed` is another model.
 inline ModelToRun write_sound_model(
@@ -75,8 +73,7 @@ inline ModelToRun write_sound_model(
   ModelToRun model{options, vocabulary, file};
   std::map<std::string, TensorView> views;
   std::vector<std::vector<float>> numbers;
-  for (const ParameterShape& parameter :
-       list_parameters(model.options, task, model.vocabulary)) {
+  for (const ParameterShape& parameter : list_parameters(model.options, task, model.vocabulary)) {
     int64_t count = 1;
     for (const int64_t size : parameter.shape)
       count *= size;
@@ -85,10 +82,7 @@ inline ModelToRun write_sound_model(
       own[i] = number_of(1000 * seed + numbers.size(), i);
     if (change)
       change(parameter, own);
-    views[parameter.name] = {
-        ElementType::kF32,
-        parameter.shape,
-        std::as_bytes(std::span(own))};
+    views[parameter.name] = {ElementType::kF32, parameter.shape, std::as_bytes(std::span(own))};
   }
   write_safetensors(model.parameters, views, {});
   return model;

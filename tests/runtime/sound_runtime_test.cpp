@@ -32,10 +32,7 @@ using testing::write_sound_model;
 class SoundRuntime : public ::testing::TestWithParam<BlockKind> {
  protected:
   ModelToRun model(Task task) const {
-    return write_sound_model(
-        options_of(GetParam(), task),
-        task,
-        folder_.path() / "model");
+    return write_sound_model(options_of(GetParam(), task), task, folder_.path() / "model");
   }
 
   static std::vector<std::vector<int32_t>> sources() {
@@ -53,8 +50,7 @@ class SoundRuntime : public ::testing::TestWithParam<BlockKind> {
 };
 
 std::vector<std::vector<Hypothesis>> found(
-    const TranslationBackend& backend,
-    const std::vector<std::vector<int32_t>>& sources) {
+    const TranslationBackend& backend, const std::vector<std::vector<int32_t>>& sources) {
   std::vector<SearchInput> inputs;
   for (const auto& source : sources)
     inputs.push_back({.source_length = std::ssize(source) + 1});
@@ -66,8 +62,7 @@ std::vector<std::vector<Hypothesis>> found(
 }
 
 TEST_P(SoundRuntime, GivesASentenceTheSameAloneAndByThreads) {
-  const auto backend =
-      RuntimeBackends().translation({model(Task::kTranslation)});
+  const auto backend = RuntimeBackends().translation({model(Task::kTranslation)});
   const auto all = sources();
   const auto together = found(*backend, all);
   std::vector<std::vector<std::vector<Hypothesis>>> alone(all.size());
@@ -82,8 +77,7 @@ TEST_P(SoundRuntime, GivesASentenceTheSameAloneAndByThreads) {
 }
 
 TEST_P(SoundRuntime, ScoresWhatItFinds) {
-  const auto backend =
-      RuntimeBackends().translation({model(Task::kTranslation)});
+  const auto backend = RuntimeBackends().translation({model(Task::kTranslation)});
   const auto all = sources();
   const auto hypotheses = found(*backend, all);
   std::vector<std::vector<int32_t>> targets;
@@ -104,16 +98,14 @@ TEST_P(SoundRuntime, ReadsATextTheSameInAnyChunksAndAsAPiece) {
   for (size_t first = 0, length = 1; first + 1 < ids.size();
        first += length, length = 1 + (length * 3) % 8) {
     length = std::min(length, ids.size() - 1 - first);
-    const auto next =
-        reader->read(std::span(ids).subspan(first, length)).log_probabilities();
+    const auto next = reader->read(std::span(ids).subspan(first, length)).log_probabilities();
     const auto word = static_cast<size_t>(ids[first + length]);
     EXPECT_NEAR(next[word], scores[first + length - 1], 1e-4) << first;
   }
 }
 
 TEST_P(SoundRuntime, AsksBetweenLayersWhetherToStop) {
-  const auto translation =
-      RuntimeBackends().translation({model(Task::kTranslation)});
+  const auto translation = RuntimeBackends().translation({model(Task::kTranslation)});
   const auto language = RuntimeBackends().language(model(Task::kLanguageModel));
   const auto all = sources();
   const std::vector<int32_t> ids = {3, 4, 5};
@@ -142,8 +134,7 @@ INSTANTIATE_TEST_SUITE_P(
 /// Rows that carry all that they are, beside those of the history.
 /// Products of this width have several parts: of 100,000 operations each.
 ModelOptions options_of_large_products() {
-  ModelOptions options =
-      options_of(BlockKind::kDynamicConv, Task::kTranslation);
+  ModelOptions options = options_of(BlockKind::kDynamicConv, Task::kTranslation);
   options.dim = 64;
   options.ffn_dim = 1000;
   return options;
@@ -152,11 +143,7 @@ ModelOptions options_of_large_products() {
 TEST(SharedProducts, GiveTheBytesOfOneThread) {
   const testing::TemporaryFolder folder;
   const ModelToRun model = write_sound_model(
-      options_of_large_products(),
-      Task::kTranslation,
-      folder.path() / "model",
-      0,
-      {19, 1500});
+      options_of_large_products(), Task::kTranslation, folder.path() / "model", 0, {19, 1500});
   const std::vector<std::vector<int32_t>> source = {{3, 9, 4, 4, 17, 12}};
   for (const ComputeType type :
        {ComputeType::kFloat32, ComputeType::kBfloat16, ComputeType::kInt8}) {
@@ -187,8 +174,7 @@ TEST(Ancestry, FindsThePastOfRowsThatAreDroppedRepeatedAndReordered) {
         std::vector<int32_t> parents;
         const uint64_t rows = step == 0 ? 3 : 1 + word(0) % 6;
         for (uint64_t r = 0; r < rows; ++r)
-          parents.push_back(
-              static_cast<int32_t>(step == 0 ? r : word(1 + r) % past.size()));
+          parents.push_back(static_cast<int32_t>(step == 0 ? r : word(1 + r) % past.size()));
         ancestry.advance(parents);
         std::vector<std::vector<float>> next;
         float* const own = log.add(step, static_cast<int64_t>(rows));
@@ -199,13 +185,10 @@ TEST(Ancestry, FindsThePastOfRowsThatAreDroppedRepeatedAndReordered) {
         }
         past = std::move(next);
         const int64_t count = Ancestry::seen(step, reach);
-        EXPECT_EQ(
-            count,
-            reach == kAllSteps ? step + 1 : std::min(step, reach) + 1);
+        EXPECT_EQ(count, reach == kAllSteps ? step + 1 : std::min(step, reach) + 1);
         std::vector<const float*> where(static_cast<size_t>(count));
         for (uint64_t r = 0; r < rows; ++r) {
-          ancestry
-              .find(log, step, static_cast<int64_t>(r), count, where.data());
+          ancestry.find(log, step, static_cast<int64_t>(r), count, where.data());
           for (int64_t i = 0; i < count; ++i)
             EXPECT_EQ(
                 *where[static_cast<size_t>(i)],

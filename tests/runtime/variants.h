@@ -17,9 +17,7 @@ inline void add_sizes(std::vector<Variant>& variants) {
     variants.push_back(variant(name, kind, change));
   };
   for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
-    add(concat("Odd_", name), kind, [](StackOptions& stack) {
-      stack.heads = 5;
-    });
+    add(concat("Odd_", name), kind, [](StackOptions& stack) { stack.heads = 5; });
     ModelOptions& options = variants.back().options;
     options.dim = 15;
     options.ffn_dim = 13;
@@ -33,12 +31,8 @@ inline void add_sizes(std::vector<Variant>& variants) {
         {"Dynamic", kDynamicConv},
         {"Cnn", kCnn},
         {"Attention", kSelfAttention}}) {
-    add(concat("Narrow", name), kind, [](StackOptions& stack) {
-      stack.kernel_sizes = {1, 2};
-    });
-    add(concat("Wide", name), kind, [](StackOptions& stack) {
-      stack.kernel_sizes = {64, 51};
-    });
+    add(concat("Narrow", name), kind, [](StackOptions& stack) { stack.kernel_sizes = {1, 2}; });
+    add(concat("Wide", name), kind, [](StackOptions& stack) { stack.kernel_sizes = {64, 51}; });
   }
   add("FarTalk", kTalk, [](StackOptions& stack) {
     stack.max_offsets = {1, 60};
@@ -64,9 +58,7 @@ inline void add_models(std::vector<Variant>& variants) {
   for (const auto& [name, kind] : EnumNames<BlockKind>::kNames)
     add(concat("PreNorm_", name), kind)->norm = NormPlacement::kPre;
   for (const auto& [name, kind] :
-       {std::pair{"Dynamic", kDynamicConv},
-        {"Light", kLightConv},
-        {"Talk", kTalk}}) {
+       {std::pair{"Dynamic", kDynamicConv}, {"Light", kLightConv}, {"Talk", kTalk}}) {
     ModelOptions* options = add(concat("NoGate", name), kind);
     options->encoder.glu = {false, true};
     options->decoder.glu = {true, false};
@@ -80,8 +72,7 @@ inline void add_models(std::vector<Variant>& variants) {
 /// Translation models whose output is an adaptive softmax.
 inline void add_adaptive(std::vector<Variant>& variants) {
   const auto add = [&](const std::string& name, auto change) {
-    variants.push_back(
-        variant(name, BlockKind::kDynamicConv, [](StackOptions&) {}));
+    variants.push_back(variant(name, BlockKind::kDynamicConv, [](StackOptions&) {}));
     ModelOptions& options = variants.back().options;
     options.tie = Tying::kNone;
     options.adaptive.softmax_cutoffs = {7, 20};
@@ -112,8 +103,7 @@ inline std::vector<Variant> runtime_language_variants() {
   for (const Variant& variant : more)
     variants.push_back({variant.name, as_language_model(variant.options)});
   const auto add = [&](const std::string& name, auto change) {
-    ModelOptions options =
-        as_language_model(small_options(BlockKind::kLightConv));
+    ModelOptions options = as_language_model(small_options(BlockKind::kLightConv));
     options.tie = Tying::kNone;
     change(options, options.adaptive);
     variants.push_back({name, options});
@@ -121,16 +111,14 @@ inline std::vector<Variant> runtime_language_variants() {
   add("AdaptiveWholeVocabulary", [](ModelOptions&, AdaptiveOptions& adaptive) {
     adaptive.softmax_cutoffs = {5, 43};
   });
-  add("AdaptiveSmallBands",
-      [](ModelOptions& options, AdaptiveOptions& adaptive) {
-        adaptive.softmax_cutoffs = adaptive.input_cutoffs = {4, 5, 6};
-        adaptive.softmax_factor = adaptive.input_factor = 1.5;
-        options.tie = Tying::kDecoder;
-        adaptive.tie_projections = true;
-      });
-  add("AdaptiveInputAlone", [](ModelOptions&, AdaptiveOptions& adaptive) {
-    adaptive.input_cutoffs = {20};
+  add("AdaptiveSmallBands", [](ModelOptions& options, AdaptiveOptions& adaptive) {
+    adaptive.softmax_cutoffs = adaptive.input_cutoffs = {4, 5, 6};
+    adaptive.softmax_factor = adaptive.input_factor = 1.5;
+    options.tie = Tying::kDecoder;
+    adaptive.tie_projections = true;
   });
+  add("AdaptiveInputAlone",
+      [](ModelOptions&, AdaptiveOptions& adaptive) { adaptive.input_cutoffs = {20}; });
   add("AdaptiveAsInFairseq", [](ModelOptions&, AdaptiveOptions& adaptive) {
     adaptive.softmax_cutoffs = {7, 20};
     adaptive.fairseq_compatible = true;

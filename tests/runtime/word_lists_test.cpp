@@ -30,10 +30,7 @@ constexpr int32_t kListedWords = 23;  // of the target
 class WordListsOfRuntime : public ::testing::Test {
  protected:
   /// Models of these kinds; `first`: the number of the first one.
-  Backend open(
-      const std::vector<BlockKind>& kinds,
-      bool own_width = false,
-      uint64_t first = 0) {
+  Backend open(const std::vector<BlockKind>& kinds, bool own_width = false, uint64_t first = 0) {
     std::vector<ModelToRun> models;
     for (const BlockKind kind : kinds) {
       ModelOptions options = testing::options_of(kind, Task::kTranslation);
@@ -62,8 +59,7 @@ Lists made_sources() {
   for (uint64_t i = 0; i < 21; ++i) {
     auto& source = sources.emplace_back();
     for (uint64_t length = i * 7 % 12; source.size() < length;)
-      source.push_back(
-          3 + static_cast<int32_t>(random_word(i, source.size()) % 16));
+      source.push_back(3 + static_cast<int32_t>(random_word(i, source.size()) % 16));
   }
   return sources;
 }
@@ -73,35 +69,24 @@ Lists made_lists(size_t count) {
   Lists lists(count);
   for (size_t i = 0; i < count; ++i)
     for (int32_t word = 0; word < kListedWords; ++word)
-      if (word == kEndId ||
-          random_word(i + 50, static_cast<uint64_t>(word)) % 3 == 0)
+      if (word == kEndId || random_word(i + 50, static_cast<uint64_t>(word)) % 3 == 0)
         lists[i].push_back(word);
   return lists;
 }
 
-std::vector<std::vector<Hypothesis>> searched(
-    StepDecoder& decoder,
-    const Lists& sources) {
+std::vector<std::vector<Hypothesis>> searched(StepDecoder& decoder, const Lists& sources) {
   std::vector<SearchInput> inputs;
   for (const auto& source : sources)
     inputs.push_back({.source_length = std::ssize(source) + 1});
   return search(
-      decoder,
-      inputs,
-      {.beam = 3, .n_best = 2, .max_length_b = 12, .unknown_penalty = 0.5});
+      decoder, inputs, {.beam = 3, .n_best = 2, .max_length_b = 12, .unknown_penalty = 0.5});
 }
 
-std::vector<std::vector<Hypothesis>> drawn(
-    StepDecoder& decoder,
-    const Lists& sources) {
+std::vector<std::vector<Hypothesis>> drawn(StepDecoder& decoder, const Lists& sources) {
   std::vector<SampledInput> inputs;
   for (const auto& source : sources)
     inputs.push_back({{std::ssize(source) + 1, {}}, source.size() + 5});
-  return sampled_search(
-      decoder,
-      inputs,
-      {.n_best = 3, .max_length_b = 12},
-      {.temperature = 2});
+  return sampled_search(decoder, inputs, {.n_best = 3, .max_length_b = 12}, {.temperature = 2});
 }
 
 void expect_same_results(
@@ -124,8 +109,7 @@ TEST_F(WordListsOfRuntime, ThatHoldAllWordsChangeNothing) {
     for (const bool own_width : {false, true}) {
       SCOPED_TRACE(name);
       compute_ = compute;
-      const Backend backend =
-          open({BlockKind::kDynamicConv, BlockKind::kTalk}, own_width);
+      const Backend backend = open({BlockKind::kDynamicConv, BlockKind::kTalk}, own_width);
       for (const auto& find : {searched, drawn})
         expect_same_results(
             find(*backend->start_within(sources, lists), sources),
@@ -160,9 +144,7 @@ Lists lists_of(const std::vector<int32_t>& rows, const Lists& of) {
 /// A step must give out for listed words the full model's, less the
 /// logarithm of all that is listed.
 void expect_restricted(
-    const testing::StepRows& found,
-    const testing::StepRows& full,
-    const Lists& list_of_row) {
+    const testing::StepRows& found, const testing::StepRows& full, const Lists& list_of_row) {
   for (size_t row = 0; row < list_of_row.size(); ++row) {
     const auto& all = full.log_probabilities.at(row);
     const auto& own = found.log_probabilities.at(row);
@@ -196,8 +178,7 @@ TEST_F(WordListsOfRuntime, GiveTheProbabilitiesOfAModelWithoutTheOthers) {
         return testing::advance_with_rows(decoder, parents, tokens, {}, 4);
       };
       expect_restricted(step_of(*some), step_of(*full), own);
-      parents =
-          step == 0 ? std::vector{8, 8, 2, 3, 0} : std::vector{4, 1, 1, 0, 3};
+      parents = step == 0 ? std::vector{8, 8, 2, 3, 0} : std::vector{4, 1, 1, 0, 3};
       own = lists_of(parents, own);
       tokens = {4, 2, 11, 6, 22};
     }
@@ -205,34 +186,26 @@ TEST_F(WordListsOfRuntime, GiveTheProbabilitiesOfAModelWithoutTheOthers) {
 }
 
 TEST_F(WordListsOfRuntime, OfAnEnsembleAreThoseOfEveryModel) {
-  const std::vector<BlockKind> kinds = {
-      BlockKind::kTalk,
-      BlockKind::kAverageAttention};
+  const std::vector<BlockKind> kinds = {BlockKind::kTalk, BlockKind::kAverageAttention};
   const Lists sources = made_sources(), lists = made_lists(sources.size());
   const auto both = open(kinds)->start_within(sources, lists);
   const auto first = open({kinds[0]})->start_within(sources, lists);
-  const auto second =
-      open({kinds[1]}, /*own_width=*/false, 1)->start_within(sources, lists);
+  const auto second = open({kinds[1]}, /*own_width=*/false, 1)->start_within(sources, lists);
   std::vector<int32_t> rows(sources.size());
   std::iota(rows.begin(), rows.end(), 0);
   const std::vector<int32_t> ends(rows.size(), kEndId);
   const auto step_of = [&](StepDecoder& decoder) {
     return testing::advance_with_rows(decoder, rows, ends, {}, kListedWords);
   };
-  const auto all = step_of(*both), of_first = step_of(*first),
-             of_second = step_of(*second);
+  const auto all = step_of(*both), of_first = step_of(*first), of_second = step_of(*second);
   for (size_t i = 0; i < rows.size(); ++i) {
     double sum = 0;
     for (const int32_t word : lists[i]) {
       const auto probability = [&](const testing::StepRows& of) {
-        return std::exp(
-            of.log_probabilities.at(i).at(static_cast<size_t>(word)));
+        return std::exp(of.log_probabilities.at(i).at(static_cast<size_t>(word)));
       };
       sum += probability(all);
-      EXPECT_NEAR(
-          probability(all),
-          (probability(of_first) + probability(of_second)) / 2,
-          1e-5);
+      EXPECT_NEAR(probability(all), (probability(of_first) + probability(of_second)) / 2, 1e-5);
     }
     EXPECT_NEAR(sum, 1, 1e-4);
     const auto listed = std::ranges::count_if(lists[i], is_producible);
@@ -247,8 +220,7 @@ TEST_F(WordListsOfRuntime, GiveASentenceTheSameBesideAnyOthers) {
         {ComputeType::kFloat32, &drawn},
         {ComputeType::kInt8, &searched}}) {
     compute_ = compute;
-    const Backend backend =
-        open({BlockKind::kDynamicConv, BlockKind::kSelfAttention});
+    const Backend backend = open({BlockKind::kDynamicConv, BlockKind::kSelfAttention});
     const auto together = find(*backend->start_within(sources, lists), sources);
     std::vector<std::vector<std::vector<Hypothesis>>> alone(sources.size());
     {
@@ -256,9 +228,7 @@ TEST_F(WordListsOfRuntime, GiveASentenceTheSameBesideAnyOthers) {
       for (size_t first = 0; first < 3; ++first)
         threads.emplace_back([&, first, &run = find] {
           for (size_t i = first; i < sources.size(); i += 3)
-            alone[i] =
-                run(*backend->start_within({sources[i]}, {lists[i]}),
-                    {sources[i]});
+            alone[i] = run(*backend->start_within({sources[i]}, {lists[i]}), {sources[i]});
         });
     }
     for (size_t i = 0; i < sources.size(); ++i)
@@ -268,8 +238,7 @@ TEST_F(WordListsOfRuntime, GiveASentenceTheSameBesideAnyOthers) {
 
 TEST_F(WordListsOfRuntime, MayHoldTheEndAlone) {
   const Backend backend = open({BlockKind::kCnn});
-  const auto found =
-      searched(*backend->start_within({{4, 5}}, {{2}}), {{4, 5}});
+  const auto found = searched(*backend->start_within({{4, 5}}, {{2}}), {{4, 5}});
   ASSERT_FALSE(found[0].empty());
   EXPECT_EQ(found[0][0].tokens, std::vector<int32_t>{kEndId});
 }
@@ -283,15 +252,9 @@ TEST_F(WordListsOfRuntime, AreRefusedWhereTheyMakeNoSense) {
   EXPECT_THAT(error({{2}}), HasSubstr("there are 2 and 1"));
   EXPECT_THAT(error({{2}, {}}), HasSubstr("</s> must be among the words"));
   EXPECT_THAT(error({{2}, {3, 4}}), HasSubstr("</s> must be among the words"));
-  EXPECT_EQ(
-      error({{2}, {2, 23}}),
-      "listed words must be in [0, 23), but got 23");
-  EXPECT_EQ(
-      error({{-1, 2}, {2}}),
-      "listed words must be in [0, 23), but got -1");
-  EXPECT_EQ(
-      error({{2}, {2, 7, 7}}),
-      "listed words must ascend, but got 7 after 7");
+  EXPECT_EQ(error({{2}, {2, 23}}), "listed words must be in [0, 23), but got 23");
+  EXPECT_EQ(error({{-1, 2}, {2}}), "listed words must be in [0, 23), but got -1");
+  EXPECT_EQ(error({{2}, {2, 7, 7}}), "listed words must ascend, but got 7 after 7");
   EXPECT_NE(error_of([&] { backend->start_within({}, {}); }), "");
 }
 

@@ -143,10 +143,7 @@ TEST(WorkspacePool, HasAsManyAsAreUsedAtATime) {
 class RuntimeWorkspaces : public ::testing::TestWithParam<BlockKind> {
  protected:
   ModelToRun model(Task task) const {
-    return write_sound_model(
-        options_of(GetParam(), task),
-        task,
-        folder_.path() / "model");
+    return write_sound_model(options_of(GetParam(), task), task, folder_.path() / "model");
   }
 
  private:
@@ -176,8 +173,7 @@ TEST_P(RuntimeWorkspaces, GrowWithALongTextInAttentionAlone) {
 }
 
 TEST_P(RuntimeWorkspaces, AreUsedAgainByOneBatchAfterAnother) {
-  const auto backend =
-      RuntimeBackends().translation({model(Task::kTranslation)});
+  const auto backend = RuntimeBackends().translation({model(Task::kTranslation)});
   const std::vector<std::vector<int32_t>> sources(20, {5, 6, 7, 8, 9});
   const std::vector<SearchInput> inputs(20, {.source_length = 6});
   SearchOptions options;

@@ -33,8 +33,7 @@ Tokens tokens_of(const Beam& beam, int32_t node) {
 TEST(BeamParts, ExpandRanksAllRowsByTheirSumThenRowThenToken) {
   const Beam beam = two_live();
   const std::vector<std::vector<Candidate>> rows = {
-      {{4, -1.0f}, {9, -2.0f}},
-      {{2, -0.5f}, {3, -0.5f}, {8, -9.0f}}};
+      {{4, -1.0f}, {9, -2.0f}}, {{2, -0.5f}, {3, -0.5f}, {8, -9.0f}}};
   const auto best = expand(beam, rows, 10, 4);
   ASSERT_EQ(best.size(), 4u);
   EXPECT_EQ(best[0].row, 0);
@@ -52,9 +51,7 @@ TEST(BeamParts, ExpandRefusesCandidatesForOtherRows) {
     expand(two_live(), one_row, 10, 4);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "candidates must come for 2 rows, but the decoder gave 1");
+    EXPECT_STREQ(error.what(), "candidates must come for 2 rows, but the decoder gave 1");
   }
 }
 
@@ -64,9 +61,7 @@ TEST(BeamParts, FinishTakesAnEndOnlyFromTheFirstRanks) {
   options.beam = 2;
   options.length_penalty = 2;
   const std::vector<Extension> extensions = {
-      {0, 4, -0.5f, -2.0},
-      {0, 2, -1.0f, -2.5},
-      {1, 2, -1.0f, -3.0}};  // third of a beam of two
+      {0, 4, -0.5f, -2.0}, {0, 2, -1.0f, -2.5}, {1, 2, -1.0f, -3.0}};  // third of a beam of two
   finish(beam, extensions, options);
   ASSERT_EQ(beam.finished.size(), 1u);
   const Hypothesis& h = beam.finished[0];
@@ -81,9 +76,7 @@ TEST(BeamParts, FinishNeverHoldsMoreThanTheBeam) {
   beam.finished.resize(1);
   SearchOptions options;
   options.beam = 2;
-  const std::vector<Extension> ends = {
-      {0, 2, -1.0f, -2.5},
-      {1, 2, -1.0f, -3.0}};
+  const std::vector<Extension> ends = {{0, 2, -1.0f, -2.5}, {1, 2, -1.0f, -3.0}};
   finish(beam, ends, options);
   EXPECT_EQ(beam.finished.size(), 2u);
 }
@@ -118,12 +111,7 @@ TEST(BeamParts, AStepwisePenaltyFinishesMoreThanTheBeam) {
   SearchOptions options;
   options.beam = 1;
   options.stepwise_length_penalty = true;
-  advance(
-      beam,
-      2,
-      std::vector<std::vector<Candidate>>{{{2, -1.0f}}, {}},
-      10,
-      options);
+  advance(beam, 2, std::vector<std::vector<Candidate>>{{{2, -1.0f}}, {}}, 10, options);
   ASSERT_EQ(beam.finished.size(), 2u);
   EXPECT_TRUE(beam.live.empty());
   EXPECT_EQ(best_finished(std::move(beam), 1)[0].tokens, (Tokens{5, 6, 2}));
@@ -132,10 +120,7 @@ TEST(BeamParts, AStepwisePenaltyFinishesMoreThanTheBeam) {
 TEST(BeamParts, PruneKeepsTheBestThatGoOnAndTheirParents) {
   Beam beam = two_live();
   const std::vector<Extension> extensions = {
-      {1, 4, -0.1f, -2.1},
-      {0, 2, -0.7f, -2.2},
-      {1, 8, -0.3f, -2.3},
-      {0, 9, -0.9f, -2.4}};
+      {1, 4, -0.1f, -2.1}, {0, 2, -0.7f, -2.2}, {1, 8, -0.3f, -2.3}, {0, 9, -0.9f, -2.4}};
   prune(beam, extensions, 2);
   ASSERT_EQ(beam.live.size(), 2u);
   EXPECT_EQ(beam.live[0].row, 1);
@@ -173,9 +158,8 @@ TEST(Constraints, MaximumLengthIsTheSmallerOfFormulaAndDecoder) {
   options.max_length_b = 10;
   EXPECT_EQ(maximum_length(options, 7, 1024), 18);  // int(18.4)
   options.max_length_a = 1e300;
-  EXPECT_EQ(
-      maximum_length(options, 7, INT64_MAX),
-      INT64_MAX - 1);  // no overflow
+  EXPECT_EQ(maximum_length(options, 7, INT64_MAX),
+            INT64_MAX - 1);  // no overflow
 }
 
 TEST(Constraints, ComeInTheOrderMaximumThenPrefixThenBans) {
@@ -190,8 +174,7 @@ TEST(Constraints, ComeInTheOrderMaximumThenPrefixThenBans) {
   EXPECT_TRUE(row_constraint(limits, 2, ngrams, 1).banned.empty());
   EXPECT_EQ(row_constraint(limits, 3, ngrams, 1).forced, 2);
   limits.prefix.clear();
-  const RowConstraint free =
-      row_constraint(limits, 1, ngrams, ngrams.add(-1, 6));
+  const RowConstraint free = row_constraint(limits, 1, ngrams, ngrams.add(-1, 6));
   EXPECT_EQ(free.forced, -1);
   EXPECT_EQ(free.banned, (Tokens{2, 6}));
 }
@@ -254,11 +237,9 @@ TEST(RepeatedNgrams, AreThoseOfEachBranchOfATree) {
         // Most go on with one of the last, as hypotheses do.
         const auto parent = i == 0 || random_word(seed, 2 * i) % 50 == 0
             ? -1
-            : static_cast<int32_t>(
-                  i - 1 - random_word(seed, 2 * i) % std::min<uint64_t>(i, 4));
+            : static_cast<int32_t>(i - 1 - random_word(seed, 2 * i) % std::min<uint64_t>(i, 4));
         Tokens own = parent < 0 ? Tokens() : all[static_cast<size_t>(parent)];
-        own.push_back(
-            static_cast<int32_t>(3 + random_word(seed, 2 * i + 1) % words));
+        own.push_back(static_cast<int32_t>(3 + random_word(seed, 2 * i + 1) % words));
         const int32_t number = ngrams.add(parent, own.back());
         Tokens banned;
         ngrams.ban(number, banned);

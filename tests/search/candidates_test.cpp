@@ -24,10 +24,7 @@ Pairs pairs_of(const std::vector<Candidate>& candidates) {
   return pairs;
 }
 
-Pairs select(
-    const WordScores& scores,
-    const StepConstraints& constraints,
-    int64_t count) {
+Pairs select(const WordScores& scores, const StepConstraints& constraints, int64_t count) {
   std::vector<Candidate> out = {{77, 7.0f}};  // what was there goes
   select_candidates(scores, constraints, /*row=*/0, count, out);
   return pairs_of(out);
@@ -50,10 +47,7 @@ Pairs select(
     int64_t count = 3,
     const std::vector<int32_t>& excluded = {},
     const std::vector<int32_t>& words = {}) {
-  return select(
-      {scores, words},
-      constraints_of(constraint, unknown_penalty, excluded),
-      count);
+  return select({scores, words}, constraints_of(constraint, unknown_penalty, excluded), count);
 }
 
 /// The rules as a full sort.
@@ -74,16 +68,14 @@ Pairs sorted(
         std::count(excluded.begin(), excluded.end(), token) == 0)
       all.emplace_back(token, scores[i]);
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return a.second > b.second;
-  });
+  std::stable_sort(
+      all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   all.resize(std::min(all.size(), static_cast<size_t>(count)));
   return all;
 }
 
 TEST(SelectCandidates, AgreesWithAFullSortOnRandomRows) {
-  const std::vector<size_t> sizes =
-      {0, 1, 2, 3, 4, 5, 67, 68, 69, 131, 132, 133, 1000, 32768};
+  const std::vector<size_t> sizes = {0, 1, 2, 3, 4, 5, 67, 68, 69, 131, 132, 133, 1000, 32768};
   for (const size_t size : sizes) {
     for (uint64_t seed = 1; seed <= 40; ++seed) {
       const uint64_t stream = mix_words(seed, size);
@@ -91,15 +83,13 @@ TEST(SelectCandidates, AgreesWithAFullSortOnRandomRows) {
       std::vector<float> scores(size);
       for (size_t i = 0; i < size; ++i) {
         const uint32_t word = random_word(stream, i);
-        scores[i] = ties ? -static_cast<float>(word % 7)
-                         : -static_cast<float>(word) / 1e8f;
+        scores[i] = ties ? -static_cast<float>(word % 7) : -static_cast<float>(word) / 1e8f;
         if (seed % 5 == 0 && word % 11 == 0)
           scores[i] = word % 2 == 0 ? kNan : kMinusInfinity;
       }
       RowConstraint constraint;
       for (uint64_t i = 0; size > 0 && i < seed % 6; ++i)
-        constraint.banned.push_back(
-            static_cast<int32_t>(random_word(stream + 1, i) % size));
+        constraint.banned.push_back(static_cast<int32_t>(random_word(stream + 1, i) % size));
       const double penalty = static_cast<double>(seed % 3) - 1.0;
       std::vector<int32_t> excluded;
       if (seed % 4 == 0)  // the last rows, as dictionaries are filled up
@@ -118,9 +108,7 @@ TEST(SelectCandidates, HandlesRowsThatOnlyGrow) {
   std::vector<float> scores(5000);
   for (size_t i = 0; i < scores.size(); ++i)
     scores[i] = -5000.0f + static_cast<float>(i);
-  EXPECT_EQ(
-      select(scores),
-      (Pairs{{4999, -1.0f}, {4998, -2.0f}, {4997, -3.0f}}));
+  EXPECT_EQ(select(scores), (Pairs{{4999, -1.0f}, {4998, -2.0f}, {4997, -3.0f}}));
 }
 
 TEST(SelectCandidates, NeverGivesPadOrBegin) {
@@ -130,9 +118,7 @@ TEST(SelectCandidates, NeverGivesPadOrBegin) {
 }
 
 TEST(SelectCandidates, OrdersEqualScoresByToken) {
-  EXPECT_EQ(
-      select({0, 0, -1, -1, -1, -1}),
-      (Pairs{{2, -1.0f}, {3, -1.0f}, {4, -1.0f}}));
+  EXPECT_EQ(select({0, 0, -1, -1, -1, -1}), (Pairs{{2, -1.0f}, {3, -1.0f}, {4, -1.0f}}));
 }
 
 TEST(SelectCandidates, GivesAForcedTokenAloneWithItsTrueScore) {
@@ -147,19 +133,14 @@ TEST(SelectCandidates, GivesAForcedTokenAloneWithItsTrueScore) {
 TEST(SelectCandidates, NeverGivesAnExcludedTokenThatIsNotForced) {
   const std::vector<int32_t> excluded = {3, 5};
   EXPECT_EQ(
-      select({0, 0, -4, -1, -3, -1}, nullptr, 0, 9, excluded),
-      (Pairs{{4, -3.0f}, {2, -4.0f}}));
+      select({0, 0, -4, -1, -3, -1}, nullptr, 0, 9, excluded), (Pairs{{4, -3.0f}, {2, -4.0f}}));
   RowConstraint constraint;
   constraint.forced = 5;
-  EXPECT_EQ(
-      select({0, 0, -4, -1, -3, -1}, &constraint, 0, 9, excluded),
-      (Pairs{{5, -1.0f}}));
+  EXPECT_EQ(select({0, 0, -4, -1, -3, -1}, &constraint, 0, 9, excluded), (Pairs{{5, -1.0f}}));
 }
 
 TEST(SelectCandidates, PenalisesTheUnknownTokenOrFavoursIt) {
-  EXPECT_EQ(
-      select({0, 0, -9, -1, -2}, nullptr, 1.5, 2),
-      (Pairs{{4, -2.0f}, {3, -2.5f}}));
+  EXPECT_EQ(select({0, 0, -9, -1, -2}, nullptr, 1.5, 2), (Pairs{{4, -2.0f}, {3, -2.5f}}));
   std::vector<float> many(500, -2.0f);
   many[3] = -8.0f;
   EXPECT_EQ(select(many, nullptr, -7.0, 1), (Pairs{{3, -1.0f}}));
@@ -172,9 +153,7 @@ TEST(SelectCandidates, RefusesAForcedTokenOutsideTheVocabulary) {
     select({0, 0, -1, -2, -3}, &constraint);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "a forced token must be below the vocabulary size 5, but got 5");
+    EXPECT_STREQ(error.what(), "a forced token must be below the vocabulary size 5, but got 5");
   }
 }
 
@@ -200,9 +179,7 @@ TEST(SelectCandidates, OfSomeWordsAreThoseWhereTheOthersAreImpossible) {
           select(all, &constraint, 1.5, count, {5}))
           << "seed " << seed << " count " << count;
     constraint.forced = words[words.size() / 2];
-    EXPECT_EQ(
-        select(scores, &constraint, 1.5, 3, {}, words),
-        select(all, &constraint, 1.5, 3));
+    EXPECT_EQ(select(scores, &constraint, 1.5, 3, {}, words), select(all, &constraint, 1.5, 3));
   }
 }
 
@@ -215,8 +192,7 @@ TEST(SelectCandidates, RefusesAForcedTokenThatIsNoneOfTheWords) {
   } catch (const Error& error) {
     EXPECT_STREQ(
         error.what(),
-        "a forced token must be one of the 3 words that the sentence may have, "
-        "but got 6");
+        "a forced token must be one of the 3 words that the sentence may have, but got 6");
   }
 }
 
@@ -233,8 +209,7 @@ std::vector<float> made_logits(uint64_t seed, size_t size) {
   for (size_t i = 0; i < size; ++i) {
     const uint32_t word = random_word(seed, i);
     float& logit = logits[i];
-    logit =
-        scale * static_cast<float>(word % kinds) / static_cast<float>(kinds);
+    logit = scale * static_cast<float>(word % kinds) / static_cast<float>(kinds);
     if (word % 3 == 0)
       logit = std::nextafter(logit, kMinusInfinity);
     if (seed % 4 == 0 && word % 13 == 0)
@@ -289,15 +264,11 @@ TEST(SelectCandidates, OfLogitsAreThoseOfTheirLogProbabilities) {
     for (uint64_t i = 0; i < seed % 6; ++i)
       constraint.banned.push_back(words[random_word(seed + 1, i) % size]);
     if (seed % 4 == 0)
-      excluded.assign(
-          words.end() - std::min<std::ptrdiff_t>(7, std::ssize(words)),
-          words.end());
+      excluded.assign(words.end() - std::min<std::ptrdiff_t>(7, std::ssize(words)), words.end());
     if (seed % 11 == 0)
       constraint.forced = words[random_word(seed, 1 << 21) % size];
-    const StepConstraints constraints = constraints_of(
-        &constraint,
-        static_cast<double>(seed % 3) - 1.0,
-        excluded);
+    const StepConstraints constraints =
+        constraints_of(&constraint, static_cast<double>(seed % 3) - 1.0, excluded);
     WordScores scores = softmax_of(logits, seed);
     if (seed % 2 == 1 || seed % 7 == 6)
       scores.words = words;
@@ -318,8 +289,8 @@ TEST(BestCandidates, OfBandsAreThoseOfAllWordsWhereTheOthersAreNotAdmitted) {
   size_t left_out = 0;
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     const size_t size = 70 + random_word(seed, 1 << 20) % 600;
-    std::vector<float> all = log_probabilities_of(
-        softmax_of(made_logits(seed - seed % 32, size), seed));
+    std::vector<float> all =
+        log_probabilities_of(softmax_of(made_logits(seed - seed % 32, size), seed));
     RowConstraint constraint;
     constraint.banned = {2, static_cast<int32_t>(seed % size)};
     const StepConstraints constraints = constraints_of(&constraint, 0.25);

@@ -25,10 +25,7 @@ using Tokens = std::vector<int32_t>;
 using Shares = std::vector<std::pair<int32_t, double>>;
 
 SamplingOptions options(
-    double temperature,
-    int64_t top_k = 0,
-    double top_p = 1,
-    bool ban_unknown = false) {
+    double temperature, int64_t top_k = 0, double top_p = 1, bool ban_unknown = false) {
   return {temperature, top_k, top_p, ban_unknown};
 }
 
@@ -79,21 +76,18 @@ void restrict(Shares& shares, size_t count) {
 
 /// The rules by a full sort: what may come, in the documented order.
 Shares expected_shares(
-    const SamplingOptions& o,
-    const std::vector<float>& row,
-    const Tokens& banned) {
+    const SamplingOptions& o, const std::vector<float>& row, const Tokens& banned) {
   Shares shares;
   for (size_t i = 2; i < row.size(); ++i) {
     const auto token = static_cast<int32_t>(i);
-    if (std::count(banned.begin(), banned.end(), token) > 0 ||
-        (o.ban_unknown && token == 3) || !(row[i] > -kInfinity))
+    if (std::count(banned.begin(), banned.end(), token) > 0 || (o.ban_unknown && token == 3) ||
+        !(row[i] > -kInfinity))
       continue;
     shares.emplace_back(token, std::exp(double{row[i]} / o.temperature));
   }
   if (o.top_k > 0 || o.top_p < 1)
     std::stable_sort(shares.begin(), shares.end(), [&](auto& a, auto& b) {
-      return row[static_cast<size_t>(a.first)] >
-          row[static_cast<size_t>(b.first)];
+      return row[static_cast<size_t>(a.first)] > row[static_cast<size_t>(b.first)];
     });
   restrict(shares, o.top_k > 0 ? static_cast<size_t>(o.top_k) : shares.size());
   double reached = 0;
@@ -123,8 +117,7 @@ std::vector<float> random_row(uint64_t seed, size_t size) {
   std::vector<float> row(size);
   for (size_t i = 0; i < size; ++i) {
     const uint32_t word = random_word(seed, i);
-    row[i] = seed % 2 == 0 ? -static_cast<float>(word % 7)
-                           : -static_cast<float>(word) / 5e8f;
+    row[i] = seed % 2 == 0 ? -static_cast<float>(word % 7) : -static_cast<float>(word) / 5e8f;
     if (seed % 3 == 2 && word % 11 == 0)
       row[i] = word % 2 == 0 ? kNan : -kInfinity;
   }
@@ -144,22 +137,10 @@ TEST(Sampler, SharesAreThoseOfAFullSortOnRandomRows) {
       for (const double temperature : {0.4, 1.0, 1.7})
         for (const int64_t top_k : {0, 1, 4, 70, 1000})
           for (const double top_p : {0.3, 0.9001, 0.99999, 1.0}) {
-            const SamplingOptions o =
-                options(temperature, top_k, top_p, seed % 4 == 0);
-            SCOPED_TRACE(concat(
-                "seed ",
-                seed,
-                " V ",
-                size,
-                " T ",
-                temperature,
-                " k ",
-                top_k,
-                " p ",
-                top_p));
-            expect_shares(
-                draw_grid(o, row, banned, 400),
-                expected_shares(o, row, banned));
+            const SamplingOptions o = options(temperature, top_k, top_p, seed % 4 == 0);
+            SCOPED_TRACE(
+                concat("seed ", seed, " V ", size, " T ", temperature, " k ", top_k, " p ", top_p));
+            expect_shares(draw_grid(o, row, banned, 400), expected_shares(o, row, banned));
           }
     }
   }
@@ -187,17 +168,13 @@ TEST(Sampler, TemperatureZeroTakesTheBestAndTheLowestAmongEquals) {
 TEST(Sampler, WithoutRestrictionsTheDistributionIsTheSoftmaxByToken) {
   const std::vector<float> row = row_of({0.125, 0.0625, 0.5, 0.25, 0.0625});
   const Tokens drawn = draw_grid(options(1), row, {}, 10000);
-  expect_shares(
-      drawn,
-      {{2, 0.125}, {3, 0.0625}, {4, 0.5}, {5, 0.25}, {6, 0.0625}});
+  expect_shares(drawn, {{2, 0.125}, {3, 0.0625}, {4, 0.5}, {5, 0.25}, {6, 0.0625}});
   EXPECT_TRUE(std::is_sorted(drawn.begin(), drawn.end()));
 }
 
 TEST(Sampler, TemperatureSharpensAndFlattens) {
   const std::vector<float> row = row_of({0.2, 0.8});
-  expect_shares(
-      draw_grid(options(0.5), row, {}, 10000),
-      {{2, 0.04 / 0.68}, {3, 0.64 / 0.68}});
+  expect_shares(draw_grid(options(0.5), row, {}, 10000), {{2, 0.04 / 0.68}, {3, 0.64 / 0.68}});
   const double flat = std::sqrt(0.2) + std::sqrt(0.8);
   expect_shares(
       draw_grid(options(2), row, {}, 10000),
@@ -210,9 +187,7 @@ TEST(Sampler, TopKKeepsTheLowestAmongEqualsAndRenormalises) {
   const std::vector<float> row = row_of({0.1, 0.2, 0.2, 0.3, 0.2});
   expect_shares(draw_grid(options(1, 1), row), {{5, 1.0}});
   expect_shares(draw_grid(options(1, 2), row), {{5, 0.6}, {3, 0.4}});
-  expect_shares(
-      draw_grid(options(1, 3), row),
-      {{5, 3. / 7}, {3, 2. / 7}, {4, 2. / 7}});
+  expect_shares(draw_grid(options(1, 3), row), {{5, 3. / 7}, {3, 2. / 7}, {4, 2. / 7}});
   EXPECT_EQ(kinds(draw_grid(options(1, 99), row)), Tokens({5, 3, 4, 6, 2}));
 }
 
@@ -231,8 +206,7 @@ TEST(Sampler, TopPEndsWithTheTokenThatReachesIt) {
 
 TEST(Sampler, BannedTokensNeverComeEvenIfTheyDominate) {
   std::vector<float> row = {0, 0, 0, 0, -2000, -2001};
-  for (const SamplingOptions& o :
-       {options(1), options(1, 5), options(1, 0, 0.99), options(0.01)}) {
+  for (const SamplingOptions& o : {options(1), options(1, 5), options(1, 0, 0.99), options(0.01)}) {
     const Tokens came = kinds(draw_grid(o, row, {2, 3}));
     EXPECT_EQ(came, o.temperature < 1 ? Tokens({4}) : Tokens({4, 5}));
     EXPECT_EQ(kinds(draw_grid(o, row, {2, 3, 4})), Tokens({5}));
@@ -252,8 +226,7 @@ TEST(Sampler, BansOfOneCallAreForgottenInTheNext) {
 
 TEST(Sampler, NanAndMinusInfinityNeverCome) {
   const std::vector<float> row = {0, 0, kNan, -1, -kInfinity, -1};
-  for (const SamplingOptions& o :
-       {options(1), options(1, 9), options(1, 0, .9)})
+  for (const SamplingOptions& o : {options(1), options(1, 9), options(1, 0, .9)})
     EXPECT_EQ(kinds(draw_grid(o, row)), Tokens({3, 5}));
 }
 
@@ -262,10 +235,7 @@ TEST(Sampler, UniformNumbersNextToOneTakeTheLastPossibleToken) {
     std::vector<float> row = random_row(2 * seed + 1, 500);
     row.back() = row[row.size() - 2] = -5000;  // weighs nothing
     for (const SamplingOptions& o :
-         {options(1),
-          options(1, 7),
-          options(1, 0, 0.8),
-          options(1.3, 40, .7)}) {
+         {options(1), options(1, 7), options(1, 0, 0.8), options(1.3, 40, .7)}) {
       const Shares shares = expected_shares(o, row, {});
       int32_t last = -1;
       for (const auto& [token, share] : shares)
@@ -277,9 +247,7 @@ TEST(Sampler, UniformNumbersNextToOneTakeTheLastPossibleToken) {
 }
 
 template <class Kind = Error>
-void expect_error(
-    const std::function<void()>& action,
-    const std::string& message) {
+void expect_error(const std::function<void()>& action, const std::string& message) {
   try {
     action();
     ADD_FAILURE() << "no error, but wanted: " << message;
@@ -289,19 +257,14 @@ void expect_error(
 }
 
 TEST(Sampler, WithNothingLeftThereIsAnError) {
-  const std::string head =
-      "sampling needs a token that is neither <s> nor <pad>, not banned and "
-      "not impossible, but none of the ";
-  for (const SamplingOptions& o :
-       {options(0), options(1), options(1, 3), options(1, 0, .5)}) {
+  const std::string head = "sampling needs a token that is neither <s> nor <pad>, not banned and "
+                           "not impossible, but none of the ";
+  for (const SamplingOptions& o : {options(0), options(1), options(1, 3), options(1, 0, .5)}) {
     Sampler sampler(o);
-    const auto fails = [&](const std::vector<float>& row,
-                           const Tokens& banned,
-                           const std::string& tail) {
-      expect_error<NoProbability>(
-          [&] { sampler.draw(row, banned, 0.5); },
-          head + tail);
-    };
+    const auto fails =
+        [&](const std::vector<float>& row, const Tokens& banned, const std::string& tail) {
+          expect_error<NoProbability>([&] { sampler.draw(row, banned, 0.5); }, head + tail);
+        };
     fails({-1, -1, -1, -1}, {2, 3}, "4 is left after 2 bans");
     fails({-1, -1, kNan, -kInfinity}, {}, "4 is left after 0 bans");
     fails({-1, -1}, {}, "2 is left after 0 bans");
@@ -318,14 +281,12 @@ TEST(Sampler, ArgumentsOutOfRangeAreErrors) {
     expect_error([&] { sampler.draw(row, banned, uniform); }, message);
   };
   const std::vector<float> row = {-1, -1, -1, -1};
-  const std::string range =
-      "sampling needs a uniform number of at least 0 and below 1, but got ";
+  const std::string range = "sampling needs a uniform number of at least 0 and below 1, but got ";
   fails(row, {}, 1, range + "1");
   fails(row, {}, -0.25, range + "-0.25");
   fails(row, {}, std::nan(""), range + "nan");
   const std::string bans =
-      "banned tokens must be at least 0 and below the vocabulary size 4, but "
-      "got ";
+      "banned tokens must be at least 0 and below the vocabulary size 4, but got ";
   fails(row, {2, 4}, 0, bans + "4");
   fails(row, {-1}, 0, bans + "-1");
   fails(
@@ -341,8 +302,7 @@ TEST(SamplingOptions, WrongValuesAreUsageErrors) {
     expect_error([&] { o.validate("sampling"); }, "sampling." + message);
     expect_error([&] { Sampler sampler(o); }, message);
   };
-  const std::string temperature =
-      "temperature must be a finite number of at least 0, but got ";
+  const std::string temperature = "temperature must be a finite number of at least 0, but got ";
   wanted(options(-0.5), temperature + "-0.5");
   wanted(options(std::nan("")), temperature + "nan");
   wanted(options(HUGE_VAL), temperature + "inf");

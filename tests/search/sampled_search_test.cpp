@@ -19,9 +19,7 @@ using testing::TableDecoder;
 using Tokens = std::vector<int32_t>;
 
 SampledInput input_of(uint64_t seed, Tokens prefix = {}) {
-  return {
-      .sentence = {.source_length = 3, .prefix = std::move(prefix)},
-      .seed = seed};
+  return {.sentence = {.source_length = 3, .prefix = std::move(prefix)}, .seed = seed};
 }
 
 /// The exact probability of every translation of sentence 0.
@@ -84,13 +82,9 @@ TEST(SampledSearch, DrawsWhatIsProbableAsOftenAsItIs) {
       TableDecoder decoder(table, std::vector<int64_t>(kSentences, 0));
       std::vector<SampledInput> inputs;
       for (int i = 0; i < kSentences; ++i)
-        inputs.push_back(
-            input_of(static_cast<uint64_t>(batch * kSentences + i)));
-      for (const auto& sentence : sampled_search(
-               decoder,
-               inputs,
-               options,
-               {.temperature = temperature}))
+        inputs.push_back(input_of(static_cast<uint64_t>(batch * kSentences + i)));
+      for (const auto& sentence :
+           sampled_search(decoder, inputs, options, {.temperature = temperature}))
         for (const Hypothesis& hypothesis : sentence)
           ++drawn[hypothesis.tokens];
     }
@@ -98,8 +92,7 @@ TEST(SampledSearch, DrawsWhatIsProbableAsOftenAsItIs) {
     const Exact exact(table, options, temperature);
     double total = 0;
     for (const auto& [tokens, probability] : exact.probabilities()) {
-      const double spread =
-          std::sqrt(kDraws * probability * (1 - probability)) + 1;
+      const double spread = std::sqrt(kDraws * probability * (1 - probability)) + 1;
       EXPECT_NEAR(drawn[tokens], kDraws * probability, 5 * spread);
       total += drawn[tokens];
     }
@@ -114,10 +107,7 @@ TEST(SampledSearch, GivesASentenceTheSameWhateverIsBesideIt) {
   options.n_best = 3;
   const std::vector<int64_t> sentences = {0, 7, 3, 7};
   const std::vector<SampledInput> inputs = {
-      input_of(11),
-      input_of(12),
-      input_of(13, {5, 6}),
-      input_of(14)};
+      input_of(11), input_of(12), input_of(13, {5, 6}), input_of(14)};
   TableDecoder together(table, sentences);
   const auto all = sampled_search(together, inputs, options, {});
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -143,14 +133,9 @@ TEST(SampledSearch, IsGreedyWithoutHeat) {
   const std::vector<int32_t> excluded = {6, 9};
   for (int64_t sentence = 0; sentence < 20; ++sentence) {
     TableDecoder searched(table, {sentence}), drawn(table, {sentence});
-    const auto best =
-        search(searched, {{.source_length = 3}}, options, excluded);
-    const auto sampled = sampled_search(
-        drawn,
-        {input_of(1)},
-        options,
-        {.temperature = 0},
-        excluded);
+    const auto best = search(searched, {{.source_length = 3}}, options, excluded);
+    const auto sampled =
+        sampled_search(drawn, {input_of(1)}, options, {.temperature = 0}, excluded);
     EXPECT_EQ(sampled[0][0].tokens, best[0][0].tokens);
     EXPECT_EQ(sampled[0][0].token_scores, best[0][0].token_scores);
     EXPECT_DOUBLE_EQ(sampled[0][0].score, best[0][0].score);
@@ -166,12 +151,8 @@ TEST(SampledSearch, KeepsToPrefixLengthsAndExclusions) {
   const std::vector<int32_t> excluded = {4};
   for (uint64_t seed = 0; seed < 200; ++seed) {
     TableDecoder decoder(table, {0});
-    const auto drawn = sampled_search(
-        decoder,
-        {input_of(seed, {5, 7})},
-        options,
-        {.top_k = 3},
-        excluded);
+    const auto drawn =
+        sampled_search(decoder, {input_of(seed, {5, 7})}, options, {.top_k = 3}, excluded);
     const Tokens& tokens = drawn[0][0].tokens;
     ASSERT_GE(tokens.size(), 5U);
     EXPECT_LE(tokens.size(), 7U);
@@ -224,14 +205,10 @@ TEST(SampledSearch, AsksForCandidatesWhereTheyAreEnough) {
           .vocabulary = 25,
           .grid = seed % 2 == 0 ? 0.5F : 0.0F,
           .impossible = seed % 3 == 0 ? 0.3 : 0.0};
-      const std::vector<SampledInput> inputs = {
-          input_of(seed, {3, 7}),
-          input_of(seed + 1)};
+      const std::vector<SampledInput> inputs = {input_of(seed, {3, 7}), input_of(seed + 1)};
       NotingDecoder some(table, {0, 4}), all(table, {0, 4});
-      const auto found =
-          sampled_search(some, inputs, options, sampling, excluded);
-      const auto wanted =
-          sampled_search(all, inputs, whole, sampling, excluded);
+      const auto found = sampled_search(some, inputs, options, sampling, excluded);
+      const auto wanted = sampled_search(all, inputs, whole, sampling, excluded);
       EXPECT_EQ(some.asked, (decltype(some.asked){{false, count}}));
       EXPECT_EQ(all.asked, (decltype(all.asked){{true, 1}}));
       for (size_t i = 0; i < wanted.size(); ++i)
@@ -244,9 +221,7 @@ TEST(SampledSearch, AsksForCandidatesWhereTheyAreEnough) {
 
 TEST(SampledSearch, RefusesWhatMakesNoSense) {
   TableDecoder decoder(RandomTable{}, {0});
-  EXPECT_THROW(
-      sampled_search(decoder, {input_of(1)}, {}, {.top_p = 0}),
-      UsageError);
+  EXPECT_THROW(sampled_search(decoder, {input_of(1)}, {}, {.top_p = 0}), UsageError);
   EXPECT_THROW(sampled_search(decoder, {}, {}, {}), Error);
 }
 

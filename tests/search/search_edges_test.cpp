@@ -42,8 +42,7 @@ TEST(DegenerateDecoder, WithoutAnyCandidateEndsAtOnce) {
 }
 
 TEST(DegenerateDecoder, WithNanScoresEndsAtOnce) {
-  ConstantDecoder broken(
-      std::vector<float>(8, std::numeric_limits<float>::quiet_NaN()));
+  ConstantDecoder broken(std::vector<float>(8, std::numeric_limits<float>::quiet_NaN()));
   expect_given_up(broken, {2});
 }
 
@@ -85,8 +84,7 @@ TEST(DegenerateDecoder, WithEqualScoresPrefersLowerRowsThenLowerTokens) {
 /// Gives whatever candidates it was told to.
 class ScriptedDecoder : public StepDecoder {
  public:
-  explicit ScriptedDecoder(std::vector<std::vector<Candidate>> rows)
-      : rows_(std::move(rows)) {}
+  explicit ScriptedDecoder(std::vector<std::vector<Candidate>> rows) : rows_(std::move(rows)) {}
   int64_t sentences() const override { return 1; }
   int64_t vocabulary_size() const override { return 8; }
   int64_t max_steps() const override { return 100; }
@@ -120,8 +118,7 @@ TEST(SearchErrors, NameWhatTheDecoderDidWrong) {
   ScriptedDecoder outside({{{.token = 8, .score = -1.0f}}});
   expect_error(
       [&] { search(outside, {{}}, {}); },
-      "a candidate must be below the vocabulary size 8, but the decoder gave "
-      "8");
+      "a candidate must be below the vocabulary size 8, but the decoder gave 8");
 }
 
 TEST(SearchErrors, NameInputsThatDoNotFit) {
@@ -138,8 +135,8 @@ TEST(SearchErrors, NameInputsThatDoNotFit) {
       [&] {
         search(decoder, {{}, {.prefix = {4, 8}}}, {});
       },
-      "prefix tokens must be between 2 and 7 (no <s>, no <pad>), but got 8 at "
-      "position 1 of sentence 1");
+      "prefix tokens must be between 2 and 7 (no <s>, no <pad>), but got 8 at position 1 of "
+      "sentence 1");
   TableDecoder no_end(RandomTable{.vocabulary = 2}, {0});
   expect_error(
       [&] { search(no_end, {{}}, {}); },
@@ -162,15 +159,11 @@ TEST(SearchErrors, NameTheOptionAndItsRange) {
     }
   };
   using O = SearchOptions;
+  wanted([](O& o) { o.beam = 0; }, "decoding.beam must be between 1 and 1000000, but got 0");
   wanted(
-      [](O& o) { o.beam = 0; },
-      "decoding.beam must be between 1 and 1000000, but got 0");
+      [](O& o) { o.n_best = 6; }, "decoding.n_best must be between 1 and the beam (5), but got 6");
   wanted(
-      [](O& o) { o.n_best = 6; },
-      "decoding.n_best must be between 1 and the beam (5), but got 6");
-  wanted(
-      [](O& o) { o.n_best = 0; },
-      "decoding.n_best must be between 1 and the beam (5), but got 0");
+      [](O& o) { o.n_best = 0; }, "decoding.n_best must be between 1 and the beam (5), but got 0");
   wanted(
       [](O& o) { o.length_penalty = std::nan(""); },
       "decoding.length_penalty must be between -50 and 50, but got nan");
@@ -185,8 +178,7 @@ TEST(SearchErrors, NameTheOptionAndItsRange) {
       "decoding.min_length must be between 0 and 1000000, but got -1");
   wanted(
       [](O& o) { o.min_length = int64_t{1} << 40; },
-      "decoding.min_length must be between 0 and 1000000, but got "
-      "1099511627776");
+      "decoding.min_length must be between 0 and 1000000, but got 1099511627776");
   wanted(
       [](O& o) { o.no_repeat_ngram = -2; },
       "decoding.no_repeat_ngram must be between 0 and 1000000, but got -2");
@@ -195,8 +187,7 @@ TEST(SearchErrors, NameTheOptionAndItsRange) {
       "decoding.unknown_penalty must be between -1e+30 and 1e+30, but got inf");
   wanted(
       [](O& o) { o.unknown_penalty = 1e39; },
-      "decoding.unknown_penalty must be between -1e+30 and 1e+30, but got "
-      "1e+39");
+      "decoding.unknown_penalty must be between -1e+30 and 1e+30, but got 1e+39");
   wanted(
       [](O& o) { o.length_penalty = -1e300; },
       "decoding.length_penalty must be between -50 and 50, but got -1e+300");
@@ -214,11 +205,11 @@ TEST(SearchErrors, NameBothOptionsOfAContradiction) {
   for (const auto& [names, message] :
        {std::pair<OptionNames, std::string>{
             "decoding",
-            "decoding.min_length must be at most decoding.max_length_b (5) "
-            "where decoding.max_length_a is 0, but got 10"},
+            "decoding.min_length must be at most decoding.max_length_b (5) where "
+            "decoding.max_length_a is 0, but got 10"},
         {flags,
-         "--min-length must be at most --max-length-b (5) where "
-         "--max-length-a is 0, but got 10"}}) {
+         "--min-length must be at most --max-length-b (5) where --max-length-a is 0, but got "
+         "10"}}) {
     try {
       options.validate(names);
       ADD_FAILURE() << "no error, but wanted: " << message;

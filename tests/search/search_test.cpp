@@ -23,14 +23,10 @@ using testing::simulate_search;
 using testing::TableDecoder;
 
 NextLogProbs table_of(const RandomTable& table, int64_t sentence) {
-  return [=](const std::vector<int32_t>& history) {
-    return table.log_probs(sentence, history);
-  };
+  return [=](const std::vector<int32_t>& history) { return table.log_probs(sentence, history); };
 }
 
-void expect_same(
-    const std::vector<Hypothesis>& actual,
-    const std::vector<Hypothesis>& wanted) {
+void expect_same(const std::vector<Hypothesis>& actual, const std::vector<Hypothesis>& wanted) {
   ASSERT_EQ(actual.size(), wanted.size());
   for (size_t i = 0; i < actual.size(); ++i) {
     EXPECT_EQ(actual[i].tokens, wanted[i].tokens) << "hypothesis " << i;
@@ -90,8 +86,8 @@ Setting random_setting(uint64_t seed) {
     input.source_length = dice.between(1, 8);
     if (dice.one_in(2))
       for (int64_t n = dice.between(0, 5); n > 0; --n)
-        input.prefix.push_back(static_cast<int32_t>(
-            dice.between(dice.one_in(3) ? 2 : 3, s.table.vocabulary - 1)));
+        input.prefix.push_back(
+            static_cast<int32_t>(dice.between(dice.one_in(3) ? 2 : 3, s.table.vocabulary - 1)));
   }
   o.stepwise_length_penalty = dice.one_in(2);
   return s;
@@ -108,13 +104,7 @@ std::vector<std::vector<Hypothesis>> run(const Setting& s) {
 TEST(BeamSearch, AgreesWithAPlainSimulatorInAThousandSettings) {
   for (uint64_t seed = 1; seed <= 1000; ++seed) {
     const Setting s = random_setting(seed);
-    SCOPED_TRACE(concat(
-        "setting ",
-        seed,
-        " beam ",
-        s.options.beam,
-        " V ",
-        s.table.vocabulary));
+    SCOPED_TRACE(concat("setting ", seed, " beam ", s.options.beam, " V ", s.table.vocabulary));
     const auto results = run(s);
     ASSERT_EQ(results.size(), s.inputs.size());
     for (size_t i = 0; i < results.size(); ++i)
@@ -147,11 +137,8 @@ TEST(BeamSearch, FindsEveryHypothesisWhenTheBeamIsWideEnough) {
       options.min_length = 0;
       TableDecoder decoder(table, {0});
       const auto result = search(decoder, {sentence(3)}, options)[0];
-      const auto wanted = enumerate_hypotheses(
-          table_of(table, 0),
-          kVocabulary,
-          kMaxLength,
-          penalty);
+      const auto wanted =
+          enumerate_hypotheses(table_of(table, 0), kVocabulary, kMaxLength, penalty);
       ASSERT_EQ(wanted.size(), static_cast<size_t>(kAll));
       expect_same(result, wanted);
     }
@@ -174,20 +161,14 @@ TEST(BeamSearch, OfWidthOneIsTheArgmaxLoop) {
       row[0] = row[1] = kMinusInfinity;
       if (history.size() == 1)
         row[2] = kMinusInfinity;  // the minimum length
-      const auto best = history.size() == 21
-          ? row.begin() + 2
-          : std::max_element(row.begin(), row.end());
+      const auto best =
+          history.size() == 21 ? row.begin() + 2 : std::max_element(row.begin(), row.end());
       total += *best;
       history.push_back(static_cast<int32_t>(best - row.begin()));
     } while (history.back() != 2);
-    EXPECT_EQ(
-        result.tokens,
-        std::vector<int32_t>(history.begin() + 1, history.end()));
+    EXPECT_EQ(result.tokens, std::vector<int32_t>(history.begin() + 1, history.end()));
     EXPECT_NEAR(result.log_probability, total, 1e-12);
-    EXPECT_NEAR(
-        result.score,
-        total / static_cast<double>(history.size() - 1),
-        1e-12);
+    EXPECT_NEAR(result.score, total / static_cast<double>(history.size() - 1), 1e-12);
   }
 }
 
@@ -258,15 +239,12 @@ TEST(BeamSearch, StartsWithTheForcedPrefixAndThenSpreads) {
   options.unknown_penalty = 50;  // must not touch a forced <unk>
   TableDecoder decoder(table, {0});
   const std::vector<int32_t> prefix = {9, 3, 4};
-  const auto result =
-      search(decoder, {{.source_length = 4, .prefix = prefix}}, options)[0];
+  const auto result = search(decoder, {{.source_length = 4, .prefix = prefix}}, options)[0];
   EXPECT_EQ(decoder.rows_by_step()[2], 1u);  // one row while forcing
   EXPECT_EQ(decoder.rows_by_step()[4], 4u);
   ASSERT_EQ(result.size(), 4u);
   for (const Hypothesis& h : result) {
-    EXPECT_EQ(
-        std::vector<int32_t>(h.tokens.begin(), h.tokens.begin() + 3),
-        prefix);
+    EXPECT_EQ(std::vector<int32_t>(h.tokens.begin(), h.tokens.begin() + 3), prefix);
     const std::vector<int32_t> history = {2, 9};
     EXPECT_EQ(h.token_scores[1], table.log_probs(0, history)[3]);
   }
@@ -280,8 +258,7 @@ TEST(BeamSearch, EndsWhereThePrefixEnds) {
   options.n_best = 5;
   options.min_length = 6;  // gives way to the prefix
   TableDecoder decoder(table, {0});
-  const auto result =
-      search(decoder, {{.source_length = 4, .prefix = {9, 2, 7}}}, options)[0];
+  const auto result = search(decoder, {{.source_length = 4, .prefix = {9, 2, 7}}}, options)[0];
   ASSERT_EQ(result.size(), 1u);
   EXPECT_EQ(result[0].tokens, (std::vector<int32_t>{9, 2}));
 }
@@ -289,10 +266,7 @@ TEST(BeamSearch, EndsWhereThePrefixEnds) {
 TEST(BeamSearch, ReallyBlocksRepeatedNgrams) {
   for (int64_t n = 1; n <= 3; ++n) {
     // Without repetition of single words a long sentence needs many of them.
-    const RandomTable table{
-        .seed = 21,
-        .vocabulary = n == 1 ? 40 : 7,
-        .context = 1};
+    const RandomTable table{.seed = 21, .vocabulary = n == 1 ? 40 : 7, .context = 1};
     SearchOptions options;
     options.max_length_b = 30;
     options.min_length = 12;
@@ -326,9 +300,7 @@ TEST(BeamSearch, NeverChoosesAnExcludedTokenNorGivesItsProbabilityAway) {
   for (const Hypothesis& h : result) {
     EXPECT_LT(*std::max_element(h.tokens.begin(), h.tokens.end()), 6);
     const std::vector<int32_t> history = {2};
-    EXPECT_EQ(
-        h.token_scores[0],
-        table.log_probs(0, history)[static_cast<size_t>(h.tokens[0])]);
+    EXPECT_EQ(h.token_scores[0], table.log_probs(0, history)[static_cast<size_t>(h.tokens[0])]);
   }
 }
 

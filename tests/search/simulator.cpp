@@ -66,10 +66,7 @@ struct Rules {
   int64_t max_length;
 
   // The log-probability with which `token` may come, or minus infinity.
-  float allowed(
-      const Partial& partial,
-      int32_t token,
-      const std::vector<float>& log_probs) const {
+  float allowed(const Partial& partial, int32_t token, const std::vector<float>& log_probs) const {
     const float never = -std::numeric_limits<float>::infinity();
     const size_t step = partial.tokens.size();
     const float score = log_probs[static_cast<size_t>(token)];
@@ -83,11 +80,9 @@ struct Rules {
       return never;
     if (token == 2 && static_cast<int64_t>(step) < options.min_length)
       return never;
-    if (options.no_repeat_ngram > 0 &&
-        repeats(partial.tokens, token, options.no_repeat_ngram))
+    if (options.no_repeat_ngram > 0 && repeats(partial.tokens, token, options.no_repeat_ngram))
       return never;
-    return token == 3 ? static_cast<float>(score - options.unknown_penalty)
-                      : score;
+    return token == 3 ? static_cast<float>(score - options.unknown_penalty) : score;
   }
 };
 
@@ -99,9 +94,7 @@ struct Ranked {
 };
 
 std::vector<Ranked> rank_all(
-    const std::vector<Partial>& live,
-    const Rules& rules,
-    const NextLogProbs& next) {
+    const std::vector<Partial>& live, const Rules& rules, const NextLogProbs& next) {
   std::vector<Ranked> all;
   for (size_t row = 0; row < live.size(); ++row) {
     const std::vector<float> log_probs = next(with_start(live[row].tokens));
@@ -113,8 +106,7 @@ std::vector<Ranked> rank_all(
     }
   }
   std::sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
-    return std::make_tuple(-a.total, a.row, a.token) <
-        std::make_tuple(-b.total, b.row, b.token);
+    return std::make_tuple(-a.total, a.row, a.token) < std::make_tuple(-b.total, b.row, b.token);
   });
   return all;
 }
@@ -131,13 +123,10 @@ std::vector<Ranked> left_in_one_list(
     list.emplace_back(h.score, nullptr);
   for (const Ranked& r : all)
     list.emplace_back(score_of(r.total, length, options.length_penalty), &r);
-  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
-    return a.first > b.first;
-  });
+  std::stable_sort(
+      list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<Ranked> left;
-  for (size_t i = 0;
-       i < std::min(list.size(), static_cast<size_t>(options.beam));
-       ++i)
+  for (size_t i = 0; i < std::min(list.size(), static_cast<size_t>(options.beam)); ++i)
     if (list[i].second != nullptr)
       left.push_back(*list[i].second);
   return left;
@@ -145,9 +134,7 @@ std::vector<Ranked> left_in_one_list(
 
 void sort_by_score(std::vector<Hypothesis>& hypotheses) {
   std::stable_sort(
-      hypotheses.begin(),
-      hypotheses.end(),
-      [](const Hypothesis& a, const Hypothesis& b) {
+      hypotheses.begin(), hypotheses.end(), [](const Hypothesis& a, const Hypothesis& b) {
         return a.score > b.score;
       });
 }
@@ -195,8 +182,7 @@ std::vector<Hypothesis> simulate_search(
     }
     if (all.empty() && done.empty()) {
       const float never = -std::numeric_limits<float>::infinity();
-      done.push_back(
-          finished(extended(live[0], 2, never), options.length_penalty));
+      done.push_back(finished(extended(live[0], 2, never), options.length_penalty));
     }
     live = survivors;
   }
@@ -207,10 +193,7 @@ std::vector<Hypothesis> simulate_search(
 }
 
 std::vector<Hypothesis> enumerate_hypotheses(
-    const NextLogProbs& next,
-    int64_t vocabulary,
-    int64_t max_length,
-    double length_penalty) {
+    const NextLogProbs& next, int64_t vocabulary, int64_t max_length, double length_penalty) {
   std::vector<Hypothesis> all;
   std::vector<Partial> generation = {Partial{}};
   for (int64_t length = 0; length <= max_length; ++length) {
@@ -219,8 +202,7 @@ std::vector<Hypothesis> enumerate_hypotheses(
       const std::vector<float> scores = next(with_start(partial.tokens));
       all.push_back(finished(extended(partial, 2, scores[2]), length_penalty));
       for (int32_t token = 3; token < vocabulary; ++token)
-        longer.push_back(
-            extended(partial, token, scores[static_cast<size_t>(token)]));
+        longer.push_back(extended(partial, token, scores[static_cast<size_t>(token)]));
     }
     generation = std::move(longer);
   }

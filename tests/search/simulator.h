@@ -10,8 +10,7 @@ namespace seqconv::testing {
 using namespace internal;
 
 /// Log-probabilities [V] of what follows a history that starts with </s>.
-using NextLogProbs =
-    std::function<std::vector<float>(const std::vector<int32_t>&)>;
+using NextLogProbs = std::function<std::vector<float>(const std::vector<int32_t>&)>;
 
 /// Semantics.md 4 written down as plainly as possible: one sentence, whole
 /// hypotheses in lists, every continuation of every one sorted. Shares no code
@@ -26,9 +25,6 @@ std::vector<Hypothesis> simulate_search(
 /// Every hypothesis of at most `max_length` tokens before </s>, from tokens 3
 /// and up, sorted by normalised score.
 std::vector<Hypothesis> enumerate_hypotheses(
-    const NextLogProbs& next,
-    int64_t vocabulary,
-    int64_t max_length,
-    double length_penalty);
+    const NextLogProbs& next, int64_t vocabulary, int64_t max_length, double length_penalty);
 
 }  // namespace seqconv::testing

@@ -23,9 +23,7 @@ inline StepRows advance_with_rows(
     int64_t count) {
   StepRows rows;
   constraints.each_row = [&](const StepRow& row) {
-    rows.log_probabilities.emplace_back(
-        row.log_probabilities.begin(),
-        row.log_probabilities.end());
+    rows.log_probabilities.emplace_back(row.log_probabilities.begin(), row.log_probabilities.end());
   };
   rows.best = decoder.advance(parents, tokens, constraints, count);
   return rows;

@@ -18,8 +18,7 @@ std::vector<Candidate> ranked(
     const RowConstraint* constraint,
     const StepConstraints& step) {
   std::vector<Candidate> all;
-  for (int32_t token = 2; token < static_cast<int32_t>(scores.size());
-       ++token) {
+  for (int32_t token = 2; token < static_cast<int32_t>(scores.size()); ++token) {
     float score = scores[static_cast<size_t>(token)];
     const bool forced = constraint != nullptr && constraint->forced >= 0;
     if (forced && token != constraint->forced)
@@ -27,29 +26,23 @@ std::vector<Candidate> ranked(
     if (!forced && token == 3)
       score = static_cast<float>(score - step.unknown_penalty);
     if (!forced && constraint != nullptr &&
-        std::count(
-            constraint->banned.begin(),
-            constraint->banned.end(),
-            token) > 0)
+        std::count(constraint->banned.begin(), constraint->banned.end(), token) > 0)
       continue;
-    if (!forced &&
-        std::count(step.excluded.begin(), step.excluded.end(), token) > 0)
+    if (!forced && std::count(step.excluded.begin(), step.excluded.end(), token) > 0)
       continue;
     if (std::isfinite(score))
       all.push_back({token, score});
   }
-  std::stable_sort(
-      all.begin(),
-      all.end(),
-      [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    return a.score > b.score;
+  });
   return all;
 }
 
 }  // namespace
 
 std::vector<float> RandomTable::log_probs(
-    int64_t sentence,
-    std::span<const int32_t> history) const {
+    int64_t sentence, std::span<const int32_t> history) const {
   uint64_t key = mix_words(seed, static_cast<uint64_t>(sentence));
   const size_t used = std::min(history.size(), static_cast<size_t>(context));
   for (const int32_t token : history.last(used))
@@ -83,8 +76,7 @@ const std::vector<std::vector<Candidate>>& TableDecoder::advance(
   EXPECT_EQ(parents.size(), tokens.size());
   EXPECT_LT(steps_, max_steps_) << "more steps than the decoder can make";
   EXPECT_GT(count, 0);
-  EXPECT_TRUE(
-      constraints.rows.empty() || constraints.rows.size() == parents.size());
+  EXPECT_TRUE(constraints.rows.empty() || constraints.rows.size() == parents.size());
   if (steps_ == 0) {
     EXPECT_EQ(parents.size(), ids_.size());
     for (const int64_t id : ids_)
@@ -102,8 +94,7 @@ const std::vector<std::vector<Candidate>>& TableDecoder::advance(
   rows_ = std::move(rows);
   candidates_.clear();
   for (size_t r = 0; r < rows_.size(); ++r) {
-    const RowConstraint* constraint =
-        constraints.rows.empty() ? nullptr : &constraints.rows[r];
+    const RowConstraint* constraint = constraints.rows.empty() ? nullptr : &constraints.rows[r];
     candidates_.push_back(ranked(scores(rows_[r]), constraint, constraints));
   }
   offered_ = candidates_;
@@ -126,9 +117,7 @@ void TableDecoder::check_continues(size_t parent, int32_t token) const {
   EXPECT_NE(token, 2) << "a finished hypothesis must not go on";
   const auto& offered = offered_[parent];
   EXPECT_TRUE(std::any_of(
-      offered.begin(),
-      offered.end(),
-      [&](const Candidate& c) { return c.token == token; }))
+      offered.begin(), offered.end(), [&](const Candidate& c) { return c.token == token; }))
       << "token " << token << " was not offered by row " << parent;
 }
 

@@ -32,9 +32,7 @@ struct RandomTable {
   double impossible = 0;
 
   /// [V] log-probabilities after `history`, which starts with </s>.
-  std::vector<float> log_probs(
-      int64_t sentence,
-      std::span<const int32_t> history) const;
+  std::vector<float> log_probs(int64_t sentence, std::span<const int32_t> history) const;
 };
 
 /// The table as a StepDecoder. Every call checks that parents exist, that the
@@ -42,15 +40,10 @@ struct RandomTable {
 /// violations are test failures. Selection is a plain sort.
 class TableDecoder : public StepDecoder {
  public:
-  TableDecoder(
-      RandomTable table,
-      std::vector<int64_t> sentences,
-      int64_t max_steps = 1000)
+  TableDecoder(RandomTable table, std::vector<int64_t> sentences, int64_t max_steps = 1000)
       : table_(table), ids_(std::move(sentences)), max_steps_(max_steps) {}
 
-  int64_t sentences() const override {
-    return static_cast<int64_t>(ids_.size());
-  }
+  int64_t sentences() const override { return static_cast<int64_t>(ids_.size()); }
   int64_t vocabulary_size() const override { return table_.vocabulary; }
   int64_t max_steps() const override { return max_steps_; }
 

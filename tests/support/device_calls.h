@@ -21,8 +21,7 @@ using namespace internal;
 
 /// The devices of a call's inputs with at least one dimension, as a text when
 /// they differ ("cpu, meta"), else nothing.
-inline std::optional<std::string> mixed_devices(
-    const at::RecordFunction& call) {
+inline std::optional<std::string> mixed_devices(const at::RecordFunction& call) {
   std::vector<at::Device> devices;
   const auto add = [&](const at::Device& device) {
     if (std::find(devices.begin(), devices.end(), device) == devices.end())
@@ -42,8 +41,7 @@ inline std::optional<std::string> mixed_devices(
       for (const c10::IValue& item : input.toListRef())
         if (item.isTensor())
           add_tensor(item.toTensor());
-    } else if (
-        input.isDevice() && std::string(call.name()) == "aten::_to_copy") {
+    } else if (input.isDevice() && std::string(call.name()) == "aten::_to_copy") {
       add(input.toDevice());
     }
   }
@@ -66,8 +64,7 @@ std::vector<std::string> calls_of_mixed_devices(const Work& work) {
   thread_local std::vector<std::string>* found = nullptr;
   std::vector<std::string> calls;
   found = &calls;
-  const auto start = [](const at::RecordFunction& call)
-      -> std::unique_ptr<at::ObserverContext> {
+  const auto start = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
     if (std::string(call.name()) == "seqconv::internal::to_device") {
       ++moving;
       return std::make_unique<Moving>();
@@ -94,10 +91,8 @@ int64_t bytes_read(const Work& work) {
   thread_local int64_t* found = nullptr;
   int64_t bytes = 0;
   found = &bytes;
-  const auto start = [](const at::RecordFunction& call)
-      -> std::unique_ptr<at::ObserverContext> {
-    if (found != nullptr &&
-        std::string(call.name()) == "seqconv::internal::to_host")
+  const auto start = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
+    if (found != nullptr && std::string(call.name()) == "seqconv::internal::to_host")
       *found += static_cast<int64_t>(call.inputs()[0].toTensor().nbytes());
     return nullptr;
   };

@@ -26,8 +26,7 @@ struct FairseqBytes {
   std::string data;
 
   /// Writes NAME.idx and NAME.bin; returns the path of the latter.
-  std::string write(const TemporaryFolder& folder, const std::string& name)
-      const {
+  std::string write(const TemporaryFolder& folder, const std::string& name) const {
     folder.write(name + ".idx", index);
     return folder.write(name + ".bin", data);
   }

@@ -12,8 +12,7 @@ using namespace internal;
 /// to a program (write fails), without needing one.
 class FileSizeLimit {
  public:
-  explicit FileSizeLimit(rlim_t bytes)
-      : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
     EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &old_), 0);
     rlimit limit = old_;
     limit.rlim_cur = bytes;

@@ -22,26 +22,17 @@ struct TensorCase {
   std::map<std::string, at::Tensor> tensors;
   std::map<std::string, std::string> metadata;
 
-  bool has(const std::string& tensor) const {
-    return tensors.find(tensor) != tensors.end();
-  }
+  bool has(const std::string& tensor) const { return tensors.find(tensor) != tensors.end(); }
   const at::Tensor& at(const std::string& tensor) const {
     const auto found = tensors.find(tensor);
-    SEQCONV_CHECK(
-        found != tensors.end(),
-        "golden case ",
-        name,
-        " must hold ",
-        tensor);
+    SEQCONV_CHECK(found != tensors.end(), "golden case ", name, " must hold ", tensor);
     return found->second;
   }
   std::string text(const std::string& key, const std::string& missing) const {
     const auto found = metadata.find(key);
     return found == metadata.end() ? missing : found->second;
   }
-  int64_t number(const std::string& key) const {
-    return std::stoll(metadata.at(key));
-  }
+  int64_t number(const std::string& key) const { return std::stoll(metadata.at(key)); }
   double real(const std::string& key, double missing) const {
     const auto found = metadata.find(key);
     return found == metadata.end() ? missing : std::stod(found->second);
@@ -90,9 +81,7 @@ inline std::vector<TensorCase> load_golden_cases(const std::string& op) {
 /// Moves the tokens of left-padded rows to the front, so that the case becomes
 /// a right-padded one (semantics.md 8.1). `names` are the tensors [B, T, ...];
 /// those of at most two dimensions are static (a DropConnect mask of taps).
-inline void shift_to_right_padding(
-    TensorCase& golden,
-    const std::vector<std::string>& names) {
+inline void shift_to_right_padding(TensorCase& golden, const std::vector<std::string>& names) {
   if (golden.text("pad_side", "right") != "left")
     return;
   const at::Tensor& lengths = golden.at("lengths");
@@ -120,8 +109,7 @@ inline double relative_error(const at::Tensor& got, const at::Tensor& want) {
     return 0;
   const at::Tensor wide = want.detach().to(at::kDouble);
   const double scale = wide.abs().max().item<double>();
-  const double error =
-      (got.detach().to(at::kDouble) - wide).abs().max().item<double>();
+  const double error = (got.detach().to(at::kDouble) - wide).abs().max().item<double>();
   return scale > 0 ? error / scale : error;
 }
 

@@ -25,16 +25,14 @@ inline std::filesystem::path golden_folder() {
 }
 
 /// Files of operators/ by the operator that their metadata names, sorted.
-inline const std::map<std::string, std::vector<std::filesystem::path>>&
-golden_operators() {
+inline const std::map<std::string, std::vector<std::filesystem::path>>& golden_operators() {
   static const auto by_operator = [] {
     std::map<std::string, std::vector<std::filesystem::path>> found;
     const auto folder = golden_folder() / "operators";
     if (std::filesystem::is_directory(folder))
       for (const auto& entry : std::filesystem::directory_iterator(folder))
         if (entry.path().extension() == ".safetensors")
-          found[SafetensorsReader(entry.path()).metadata().at("op")].push_back(
-              entry.path());
+          found[SafetensorsReader(entry.path()).metadata().at("op")].push_back(entry.path());
     for (auto& [op, files] : found)
       std::sort(files.begin(), files.end());
     return found;
@@ -71,8 +69,7 @@ std::vector<std::filesystem::path> golden_folders_where(const Holds& holds) {
 /// Ends the test as failed where `files` is empty: golden data are never
 /// missing, tests/golden has some of every kind.
 #define SEQCONV_REQUIRE_GOLDEN(files) \
-  ASSERT_FALSE((files).empty())       \
-      << "no golden data in " << ::seqconv::testing::golden_folder()
+  ASSERT_FALSE((files).empty()) << "no golden data in " << ::seqconv::testing::golden_folder()
 
 /// One golden case: float64 and int64 tensors, and strings.
 class GoldenCase {
@@ -88,12 +85,8 @@ class GoldenCase {
   const std::vector<int64_t>& shape(const std::string& name) const {
     return reader_.at(name).shape;
   }
-  bool contains(const std::string& name) const {
-    return reader_.contains(name);
-  }
-  const std::string& text(const std::string& key) const {
-    return reader_.metadata().at(key);
-  }
+  bool contains(const std::string& name) const { return reader_.contains(name); }
+  const std::string& text(const std::string& key) const { return reader_.metadata().at(key); }
   double number(const std::string& key) const { return std::stod(text(key)); }
 
  private:

@@ -14,15 +14,13 @@
 namespace seqconv::testing {
 using namespace internal;
 
-using TensorFunction =
-    std::function<at::Tensor(const std::vector<at::Tensor>&)>;
+using TensorFunction = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 
 /// Copies that ask for a gradient; undefined tensors stay undefined.
 inline std::vector<at::Tensor> leaves(const std::vector<at::Tensor>& inputs) {
   std::vector<at::Tensor> result;
   for (const at::Tensor& input : inputs)
-    result.push_back(
-        input.defined() ? input.detach().clone().requires_grad_(true) : input);
+    result.push_back(input.defined() ? input.detach().clone().requires_grad_(true) : input);
   return result;
 }
 
@@ -47,9 +45,7 @@ inline Differentiated differentiate(
 /// Compares every gradient with central differences (float64 inputs, which
 /// operators take on the CPU alone).
 inline void expect_numerical_gradients(
-    const TensorFunction& function,
-    const std::vector<at::Tensor>& inputs,
-    double bound = 1e-7) {
+    const TensorFunction& function, const std::vector<at::Tensor>& inputs, double bound = 1e-7) {
   if (!test_device().is_cpu())
     GTEST_SKIP() << "central differences take float64: not on a CUDA device";
   constexpr double kStep = 1e-5;
@@ -70,8 +66,7 @@ inline void expect_numerical_gradients(
       flat[i].fill_(value);
       numeric.view({-1})[i].fill_((above - below) / (2 * kStep));
     }
-    EXPECT_LE(relative_error(analytic.grads[next], numeric), bound)
-        << "input " << next;
+    EXPECT_LE(relative_error(analytic.grads[next], numeric), bound) << "input " << next;
     ++next;
   }
 }

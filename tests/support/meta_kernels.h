@@ -10,8 +10,7 @@
 namespace seqconv::testing {
 using namespace internal;
 
-inline at::Tensor
-index_select_shape(const at::Tensor& x, int64_t dim, const at::Tensor& index) {
+inline at::Tensor index_select_shape(const at::Tensor& x, int64_t dim, const at::Tensor& index) {
   TORCH_CHECK_INDEX(index.dim() <= 1, "index_select: index must be a vector");
   auto sizes = x.sizes().vec();
   sizes.at(static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)) = index.numel();
@@ -23,30 +22,22 @@ inline at::Tensor& same_shape_out(const at::Tensor& x, at::Tensor& out) {
   return out;
 }
 
-inline at::Tensor&
-logical_shape(const at::Tensor& x, const at::Tensor& y, at::Tensor& out) {
+inline at::Tensor& logical_shape(const at::Tensor& x, const at::Tensor& y, at::Tensor& out) {
   at::native::resize_output(out, at::infer_size(x.sizes(), y.sizes()));
   return out;
 }
 
 inline at::Tensor where_shape(
-    const at::Tensor& condition,
-    const at::Tensor& x,
-    const at::Tensor& y) {
-  const auto sizes =
-      at::infer_size(condition.sizes(), at::infer_size(x.sizes(), y.sizes()));
+    const at::Tensor& condition, const at::Tensor& x, const at::Tensor& y) {
+  const auto sizes = at::infer_size(condition.sizes(), at::infer_size(x.sizes(), y.sizes()));
   const auto options = condition.options();
   return at::empty(sizes, options.dtype(at::result_type(x, y)));
 }
 
 inline at::Tensor& where_out_shape(
-    const at::Tensor& condition,
-    const at::Tensor& x,
-    const at::Tensor& y,
-    at::Tensor& out) {
+    const at::Tensor& condition, const at::Tensor& x, const at::Tensor& y, at::Tensor& out) {
   at::native::resize_output(
-      out,
-      at::infer_size(condition.sizes(), at::infer_size(x.sizes(), y.sizes())));
+      out, at::infer_size(condition.sizes(), at::infer_size(x.sizes(), y.sizes())));
   return out;
 }
 
@@ -65,17 +56,11 @@ inline Three layer_norm_shape(
   auto rows = x.sizes().vec();
   for (size_t i = 0; i < normalized.size(); ++i)
     rows[rows.size() - 1 - i] = 1;
-  return {
-      at::empty_like(x),
-      at::empty(rows, x.options()),
-      at::empty(rows, x.options())};
+  return {at::empty_like(x), at::empty(rows, x.options()), at::empty(rows, x.options())};
 }
 
-inline at::Tensor like_or_none(
-    const std::optional<at::Tensor>& tensor,
-    bool wanted) {
-  return wanted && tensor && tensor->defined() ? at::empty_like(*tensor)
-                                               : at::Tensor();
+inline at::Tensor like_or_none(const std::optional<at::Tensor>& tensor, bool wanted) {
+  return wanted && tensor && tensor->defined() ? at::empty_like(*tensor) : at::Tensor();
 }
 
 inline Three layer_norm_backward_shape(
@@ -87,10 +72,7 @@ inline Three layer_norm_backward_shape(
     const std::optional<at::Tensor>& weight,
     const std::optional<at::Tensor>& bias,
     std::array<bool, 3> mask) {
-  return {
-      like_or_none(x, mask[0]),
-      like_or_none(weight, mask[1]),
-      like_or_none(bias, mask[2])};
+  return {like_or_none(x, mask[0]), like_or_none(weight, mask[1]), like_or_none(bias, mask[2])};
 }
 
 /// Of one axis, stride 1, without padding: as conv1d is called (with an axis of
@@ -108,8 +90,7 @@ inline at::Tensor convolution_shape(
   auto sizes = x.sizes().vec();
   sizes[1] = weight.size(0);
   for (size_t i = 2; i < sizes.size(); ++i)
-    sizes[i] += 2 * padding[i - 2].expect_int() -
-        (weight.size(static_cast<int64_t>(i)) - 1);
+    sizes[i] += 2 * padding[i - 2].expect_int() - (weight.size(static_cast<int64_t>(i)) - 1);
   return at::empty(sizes, x.options());
 }
 
@@ -131,9 +112,7 @@ inline Three convolution_backward_shape(
 }
 
 inline at::Tensor glu_backward_shape(
-    const at::Tensor& /*grad*/,
-    const at::Tensor& x,
-    int64_t /*dim*/) {
+    const at::Tensor& /*grad*/, const at::Tensor& x, int64_t /*dim*/) {
   return at::empty_like(x);
 }
 

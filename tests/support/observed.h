@@ -11,9 +11,8 @@ using namespace internal;
 /// its inputs.
 template <class Work>
 void observed(at::RecordFunctionCallback observer, const Work& work) {
-  const auto handle =
-      at::addThreadLocalCallback(std::move(observer).needsInputs(true).scopes(
-          {at::RecordScope::FUNCTION}));
+  const auto handle = at::addThreadLocalCallback(
+      std::move(observer).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
   work();
   at::removeCallback(handle);
 }

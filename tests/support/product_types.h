@@ -22,8 +22,7 @@ std::set<std::string> product_types(const Work& work) {
   thread_local std::set<std::string>* found = nullptr;
   std::set<std::string> calls;
   found = &calls;
-  const auto start = [](const at::RecordFunction& call)
-      -> std::unique_ptr<at::ObserverContext> {
+  const auto start = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
     static const std::set<std::string> kProducts = {
         "aten::mm",
         "aten::addmm",

@@ -28,9 +28,7 @@ void in_turn(int64_t turn, const Try&... types) {
   constexpr bool all = true;
 #endif
   int64_t at = 0;
-  const auto picked = [&] {
-    return all || turn % static_cast<int64_t>(sizeof...(Try)) == at++;
-  };
+  const auto picked = [&] { return all || turn % static_cast<int64_t>(sizeof...(Try)) == at++; };
   (void)((picked() ? types() : void()), ...);
 }
 

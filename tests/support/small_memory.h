@@ -14,9 +14,7 @@ using namespace internal;
 /// `limit`.
 class SmallMemory : public at::Allocator {
  public:
-  SmallMemory() : memory_(c10::GetCPUAllocator()) {
-    c10::SetCPUAllocator(this, /*priority=*/1);
-  }
+  SmallMemory() : memory_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(this, /*priority=*/1); }
   ~SmallMemory() override { c10::SetCPUAllocator(memory_, /*priority=*/1); }
 
   at::DataPtr allocate(size_t bytes) override {
@@ -28,9 +26,7 @@ class SmallMemory : public at::Allocator {
     }
     return memory_->allocate(bytes);
   }
-  at::DeleterFnPtr raw_deleter() const override {
-    return memory_->raw_deleter();
-  }
+  at::DeleterFnPtr raw_deleter() const override { return memory_->raw_deleter(); }
   void copy_data(void* to, const void* from, size_t count) const override {
     default_copy_data(to, from, count);
   }

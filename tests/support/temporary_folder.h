@@ -17,8 +17,7 @@ using namespace internal;
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name =
-        std::filesystem::temp_directory_path() / "seqconv-test-XXXXXX";
+    std::string name = std::filesystem::temp_directory_path() / "seqconv-test-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr)
       ADD_FAILURE() << "cannot make a temporary folder " << name;
     path_ = name;
@@ -42,8 +41,7 @@ class TemporaryFolder {
   /// Number of entries directly in the folder.
   int64_t entries() const {
     return std::distance(
-        std::filesystem::directory_iterator(path_),
-        std::filesystem::directory_iterator());
+        std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator());
   }
 
  private:

@@ -33,9 +33,6 @@ inline double layer_tolerance(at::ScalarType type) {
   return type == at::kBFloat16 ? 1e-2 : tolerance(type);
 }
 
-inline constexpr at::ScalarType kTypes[] = {
-    at::kDouble,
-    at::kFloat,
-    at::kBFloat16};
+inline constexpr at::ScalarType kTypes[] = {at::kDouble, at::kFloat, at::kBFloat16};
 
 }  // namespace seqconv::testing

@@ -27,9 +27,7 @@ struct VersionFolder {
   Json config;
   Json expected;
 
-  std::filesystem::path state() const {
-    return path / "training" / "state.safetensors";
-  }
+  std::filesystem::path state() const { return path / "training" / "state.safetensors"; }
   /// Whether `seqconv quantize` wrote its parameters.
   bool is_int8() const { return config.contains("weights"); }
   bool translates() const { return config.at("task") == "translation"; }
@@ -37,8 +35,7 @@ struct VersionFolder {
 
 inline std::vector<VersionFolder> all_version_folders() {
   std::vector<VersionFolder> folders;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(version_folders()))
+  for (const auto& entry : std::filesystem::directory_iterator(version_folders()))
     if (std::filesystem::exists(entry.path() / "config.json"))
       folders.push_back(
           {entry.path(),

@@ -42,8 +42,7 @@ using Symbols = std::vector<std::string>;
 Symbols parse_lines(const std::string& text) {
   Symbols lines;
   size_t start = 0;
-  for (size_t end; (end = text.find('\n', start)) != std::string::npos;
-       start = end + 1)
+  for (size_t end; (end = text.find('\n', start)) != std::string::npos; start = end + 1)
     lines.push_back(text.substr(start, end - start));
   return lines;
 }
@@ -51,8 +50,7 @@ Symbols parse_lines(const std::string& text) {
 /// The plain definition: again and again the pair of the best rank, wherever it
 /// is, from left to right.
 Symbols apply_plainly(
-    const std::map<std::pair<std::string, std::string>, int>& ranks,
-    const std::string& word) {
+    const std::map<std::pair<std::string, std::string>, int>& ranks, const std::string& word) {
   Symbols symbols;
   for (std::string_view c : split_characters(word))
     symbols.emplace_back(c);
@@ -63,8 +61,7 @@ Symbols apply_plainly(
     auto best = ranks.end();
     for (size_t i = 0; i + 1 < symbols.size(); ++i) {
       const auto found = ranks.find({symbols[i], symbols[i + 1]});
-      if (found != ranks.end() &&
-          (best == ranks.end() || found->second < best->second))
+      if (found != ranks.end() && (best == ranks.end() || found->second < best->second))
         best = found;
     }
     if (best == ranks.end())
@@ -103,8 +100,7 @@ TEST(Bpe, LinesEndWherePythonEndsThem) {
   const Bpe bpe = Bpe::parse("#version: 0.2\nl o</w>\n", "codes");
   EXPECT_EQ(bpe.segment_line("lo lo\r\n"), "lo lo\r\n");
   EXPECT_EQ(bpe.segment_line("lo\rlo"), "lo\rlo");
-  for (const std::string end :
-       {"\v", "\f", "\x1C", "\x1D", "\x1E", "\xC2\x85", "\u2028", "\u2029"})
+  for (const std::string end : {"\v", "\f", "\x1C", "\x1D", "\x1E", "\xC2\x85", "\u2028", "\u2029"})
     EXPECT_EQ(bpe.segment_line("lo" + end + "lo\n"), "l@@ o@@ " + end + "lo\n");
   EXPECT_EQ(bpe.segment_line("lo\x1Flo\n"), "l@@ o@@ \x1F@@ lo\n");
 }
@@ -117,14 +113,12 @@ HasSymbol having(const std::set<std::string>& pieces) {
 TEST(Bpe, PiecesThatTheVocabularyLacksAreTakenApart) {
   const std::string codes = "#version: 0.2\nl o\nlo w</w>\nlo w\ne r</w>\n";
   const auto pieces = [&](const std::set<std::string>& known) {
-    return Bpe::parse(codes, "codes", {.vocabulary = having(known)})
-        .segment_line("lower low");
+    return Bpe::parse(codes, "codes", {.vocabulary = having(known)}).segment_line("lower low");
   };
   EXPECT_EQ(pieces({"low@@", "er", "low"}), "low@@ er low");
   EXPECT_EQ(pieces({"lo@@", "er", "low"}), "lo@@ w@@ er low");
   EXPECT_EQ(pieces({"low@@", "er"}), "low@@ er l@@ o@@ w");
-  EXPECT_EQ(pieces({"lo@@"}), "lo@@ w@@ e@@ r lo@@ w")
-      << "characters stay, known or not";
+  EXPECT_EQ(pieces({"lo@@"}), "lo@@ w@@ e@@ r lo@@ w") << "characters stay, known or not";
 }
 
 TEST(Bpe, MergesThatNestDeeplyAreTakenApartToo) {
@@ -144,8 +138,7 @@ TEST(Bpe, GlossariesStayWhole) {
   EXPECT_EQ(bpe.segment_line("lo<b>lo <br> USA"), "l+ o+ <b>+ l+ o <br> USA");
   EXPECT_EQ(bpe.segment_line("1USAlo2"), "1+ USA+ lo+ 2");
   EXPECT_EQ(
-      error_of<UsageError>(
-          [] { Bpe::parse("a b\n", "codes", {.glossaries = {"(a"}}); }),
+      error_of<UsageError>([] { Bpe::parse("a b\n", "codes", {.glossaries = {"(a"}}); }),
       "the glossary '(a' is no regular expression: U_REGEX_MISMATCHED_PAREN");
 }
 
@@ -241,13 +234,10 @@ TEST(Bpe, ErrorsNameFileAndLine) {
   EXPECT_EQ(
       message("#version: 0.2\n\na b\n"),
       "codes:2: two symbols separated by a blank were wanted, but got ''");
-  EXPECT_EQ(
-      message("a b 3\na b\n"),
-      "codes:2: two symbols and a count were wanted, but got 'a b'");
+  EXPECT_EQ(message("a b 3\na b\n"), "codes:2: two symbols and a count were wanted, but got 'a b'");
   EXPECT_EQ(
       message("#version: 0.3\na b\n"),
-      "codes:1: BPE codes of version 0.1 or 0.2 were wanted, but got "
-      "'#version: 0.3'");
+      "codes:1: BPE codes of version 0.1 or 0.2 were wanted, but got '#version: 0.3'");
   EXPECT_THAT(message("a b\n\xFF b\n"), HasSubstr("codes:2: UTF-8 was wanted"));
   const TemporaryFolder folder;
   const std::string empty = folder.write("empty", "");
@@ -277,9 +267,7 @@ TEST(Bpe, EqualsThePlainDefinitionOnRandomCodesAndWords) {
       codes += line + "\n";
       const size_t blank = line.find(' ');
       const int rank = static_cast<int>(ranks.size());
-      ranks.emplace(
-          std::pair(line.substr(0, blank), line.substr(blank + 1)),
-          rank);
+      ranks.emplace(std::pair(line.substr(0, blank), line.substr(blank + 1)), rank);
     }
     if (ranks.empty())
       continue;
@@ -288,16 +276,13 @@ TEST(Bpe, EqualsThePlainDefinitionOnRandomCodesAndWords) {
       std::string word;
       for (unsigned n = 1 + random() % 14; n > 0; --n)
         word += std::to_array<const char*>({"a", "b", "c", "é"})[random() % 4];
-      EXPECT_EQ(bpe.segment_word(word), apply_plainly(ranks, word))
-          << word << "\n"
-          << codes;
+      EXPECT_EQ(bpe.segment_word(word), apply_plainly(ranks, word)) << word << "\n" << codes;
     }
   }
 }
 
 TEST(Bpe, SplitsAVeryLongWordInReasonableTime) {
-  const Bpe bpe =
-      Bpe::parse("#version: 0.2\na a\naa aa\naaaa aaaa\na b\n", "codes");
+  const Bpe bpe = Bpe::parse("#version: 0.2\na a\naa aa\naaaa aaaa\na b\n", "codes");
   const auto pieces = bpe.segment_word(std::string(100'001, 'a'));
   EXPECT_EQ(pieces.size(), 12'501u);
   EXPECT_EQ(pieces[0], "aaaaaaaa");
@@ -327,8 +312,7 @@ TEST(Bpe, AnyBytesArePutTogetherAgain) {
   for (int round = 0; round < 2000; ++round) {
     std::string word;
     for (int i = 0; i < 12; ++i)
-      word +=
-          static_cast<char>(random() % 3 == 0 ? random() : 'a' + random() % 2);
+      word += static_cast<char>(random() % 3 == 0 ? random() : 'a' + random() % 2);
     std::string joined;
     for (const std::string& piece : bpe.segment_word(word))
       joined += piece;
@@ -366,8 +350,7 @@ TEST(BpeTrainer, CountsWordsBetweenBlanks) {
 
 TEST(BpeTrainer, LearnedCodesApplyToTheTrainingWords) {
   const TemporaryFolder folder;
-  const std::string file =
-      folder.write("text", "low low low lower lower newest newest wider\n");
+  const std::string file = folder.write("text", "low low low lower lower newest newest wider\n");
   const Bpe bpe = Bpe::parse(learn_bpe({file}, 4), "codes");
   EXPECT_EQ(bpe.segment_line("low lower"), "low lo@@ we@@ r");
 }
@@ -377,8 +360,7 @@ TEST(BpeTrainer, ErrorsSayWhatWasWanted) {
       error_of([] {
         learn_bpe(WordCounts{{"a", 3}, {"b", 1}}, 5);
       }),
-      "BPE cannot be learned: none of the 2 different words has two "
-      "characters");
+      "BPE cannot be learned: none of the 2 different words has two characters");
   EXPECT_EQ(
       error_of([] {
         learn_bpe(WordCounts{{"ab", 3}}, 0);
@@ -391,9 +373,7 @@ TEST(BpeTrainer, ErrorsSayWhatWasWanted) {
       "the least frequency of a BPE pair must be >= 1, but got 0");
   const TemporaryFolder folder;
   const std::string bad = folder.write("bad", "fine\n\xFF\n");
-  EXPECT_THAT(
-      error_of([&] { learn_bpe({bad}, 5); }),
-      HasSubstr(bad + ":2: UTF-8 was wanted"));
+  EXPECT_THAT(error_of([&] { learn_bpe({bad}, 5); }), HasSubstr(bad + ":2: UTF-8 was wanted"));
 }
 
 }  // namespace

@@ -15,10 +15,9 @@ using testing::error_of;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-constexpr const char* kStory =
-    "(CNN) -- It rained.\r\n\r\n@entity1 was wet , says @entity2 .\n\n"
-    "@highlight\n\nIt rained\n\n@highlight \n\n@entity1 got\nwet\n"
-    "@highlight\n";
+constexpr const char* kStory = "(CNN) -- It rained.\r\n\r\n@entity1 was wet , says @entity2 .\n\n"
+                               "@highlight\n\nIt rained\n\n@highlight \n\n@entity1 got\nwet\n"
+                               "@highlight\n";
 
 std::vector<std::string> read(const TextSource& source) {
   std::vector<std::string> texts;
@@ -28,10 +27,7 @@ std::vector<std::string> read(const TextSource& source) {
   return texts;
 }
 
-TextSource both(
-    const std::string& file,
-    PairSide side,
-    TextFormat format = TextFormat::kJson) {
+TextSource both(const std::string& file, PairSide side, TextFormat format = TextFormat::kJson) {
   TextSource source(file);
   source.format = format;
   source.side = side;
@@ -58,9 +54,7 @@ TEST(Documents, SentencesOfASummaryComeBack) {
 TEST(Documents, AStoryIsAnArticleAndItsHighlights) {
   TemporaryFolder folder;
   const Story story = read_story(folder.write("a.story", kStory));
-  EXPECT_EQ(
-      story.article,
-      "(CNN) -- It rained. @entity1 was wet , says @entity2 .");
+  EXPECT_EQ(story.article, "(CNN) -- It rained. @entity1 was wet , says @entity2 .");
   EXPECT_THAT(story.highlights, ElementsAre("It rained", "@entity1 got wet"));
 }
 
@@ -72,19 +66,14 @@ TEST(TextSources, ReadBothSidesOfJsonLines) {
 {"out": ["z"], "in": {"text": ["a", "b\r\nc"]}}
 {"in": {"text": ""}, "out": "only"}
 )");
-  EXPECT_THAT(
-      read(both(file, PairSide::kSource)),
-      ElementsAre("one two", "a b c", ""));
-  EXPECT_THAT(
-      read(both(file, PairSide::kTarget)),
-      ElementsAre("x. ␤ y.", "z", "only"));
+  EXPECT_THAT(read(both(file, PairSide::kSource)), ElementsAre("one two", "a b c", ""));
+  EXPECT_THAT(read(both(file, PairSide::kTarget)), ElementsAre("x. ␤ y.", "z", "only"));
 }
 
 TEST(TextSources, PassBlankLinesBetweenObjectsOver) {
   TemporaryFolder folder;
-  const std::string file = folder.write(
-      "a.jsonl",
-      "\n{\"out\": \"a\"}\n \t\n\r\n{\"out\": \"b\"}\n{}\n\n");
+  const std::string file =
+      folder.write("a.jsonl", "\n{\"out\": \"a\"}\n \t\n\r\n{\"out\": \"b\"}\n{}\n\n");
   TextSourceReader reader(both(file, PairSide::kTarget));
   std::string text;
   EXPECT_TRUE(reader.next(text));
@@ -102,17 +91,12 @@ TEST(TextSources, ReadStoriesByTheirNames) {
   TemporaryFolder folder;
   folder.write("a.story", kStory);
   folder.write("b", "\n@highlight\nb\n");
-  TextSource source = both(
-      folder.write("list", "b\na\n a.story\r\n"),
-      PairSide::kTarget,
-      TextFormat::kStory);
+  TextSource source =
+      both(folder.write("list", "b\na\n a.story\r\n"), PairSide::kTarget, TextFormat::kStory);
   source.folders = {"nowhere", folder.path()};
   EXPECT_THAT(
       read(source),
-      ElementsAre(
-          "b",
-          "It rained ␤ @entity1 got wet",
-          "It rained ␤ @entity1 got wet"));
+      ElementsAre("b", "It rained ␤ @entity1 got wet", "It rained ␤ @entity1 got wet"));
   EXPECT_EQ(files_of(source).size(), 4U);
   source.side = PairSide::kSource;
   EXPECT_EQ(read(source)[0], "");
@@ -123,9 +107,7 @@ TEST(TextSources, ReadStoriesByTheAddressesOfTheirArticles) {
   const std::string address = "http://web.archive.org/web/x/http://cnn.com/1";
   folder.write("881ddeba9055c903ec48426a57011d647d903e4d.story", kStory);
   TextSource source = both(
-      folder.write("list", address + "\r\nhttps://lost\n"),
-      PairSide::kTarget,
-      TextFormat::kStory);
+      folder.write("list", address + "\r\nhttps://lost\n"), PairSide::kTarget, TextFormat::kStory);
   source.folders = {folder.path()};
   TextSourceReader reader(source);
   std::string text;
@@ -133,8 +115,7 @@ TEST(TextSources, ReadStoriesByTheAddressesOfTheirArticles) {
   EXPECT_EQ(text, "It rained ␤ @entity1 got wet");
   EXPECT_THAT(
       error_of([&] { reader.next(text); }),
-      HasSubstr("list:2: there is no story "
-                "'1c57072953144408a360da24785a6205eacbfd13'"));
+      HasSubstr("list:2: there is no story '1c57072953144408a360da24785a6205eacbfd13'"));
 }
 
 TEST(TextSources, BadStoriesAreNamed) {
@@ -144,22 +125,16 @@ TEST(TextSources, BadStoriesAreNamed) {
   folder.write("bytes", "a\n\xFF\n");
   const auto error = [&](const std::string& name) {
     TextSource source = both(
-        folder.write("list", concat("good\n", name, "\n")),
-        PairSide::kTarget,
-        TextFormat::kStory);
+        folder.write("list", concat("good\n", name, "\n")), PairSide::kTarget, TextFormat::kStory);
     source.folders = {folder.path()};
     return error_of([&] { read(source); });
   };
   EXPECT_THAT(
       error("none"),
-      AllOf(
-          HasSubstr("list:2: "),
-          HasSubstr("none: a story must have a line \"@highlight\"")));
+      AllOf(HasSubstr("list:2: "), HasSubstr("none: a story must have a line \"@highlight\"")));
   EXPECT_THAT(error("bytes"), HasSubstr("bytes:2: UTF-8 was wanted"));
   EXPECT_THAT(
-      error("lost"),
-      HasSubstr("list:2: there is no story 'lost', with or without '.story', "
-                "in '"));
+      error("lost"), HasSubstr("list:2: there is no story 'lost', with or without '.story', in '"));
   EXPECT_THAT(error(" "), HasSubstr("list:2: the name of a story was wanted"));
   EXPECT_THAT(error(std::string(9999, 'x')), HasSubstr("there is no story"));
 }
@@ -179,11 +154,10 @@ TEST(TextSources, JsonWithoutATextIsNamed) {
   EXPECT_THAT(error("{\"out\": "), HasSubstr("a.jsonl:2: not valid JSON"));
   EXPECT_THAT(
       error(R"({"out": ["a", "b"]})"),
-      HasSubstr("a.jsonl:2: \"out\" must be one text, but is a list of 2: "
-                "\"out.0\" names the first"));
+      HasSubstr(
+          "a.jsonl:2: \"out\" must be one text, but is a list of 2: \"out.0\" names the first"));
   EXPECT_THAT(
-      error(R"({"out": "a \u0000"})"),
-      HasSubstr("a.jsonl:2: \"out\" must be text, but holds NUL"));
+      error(R"({"out": "a \u0000"})"), HasSubstr("a.jsonl:2: \"out\" must be text, but holds NUL"));
 }
 
 TEST(TextSources, SubwordsAreLearnedFromTheSameTexts) {
@@ -192,8 +166,7 @@ TEST(TextSources, SubwordsAreLearnedFromTheSameTexts) {
       "a.jsonl",
       R"({"id": "zz", "in": {"text": "wet wet\ncat"}, "out": "cat.\nwet."})"
       "\n");
-  for (const Subword kind :
-       {Subword::kNone, Subword::kBpe, Subword::kSentencePiece}) {
+  for (const Subword kind : {Subword::kNone, Subword::kBpe, Subword::kSentencePiece}) {
     const auto text = TranslationText::create(
         {.subword = kind, .subword_size = 12},
         {both(file, PairSide::kSource)},
@@ -203,9 +176,7 @@ TEST(TextSources, SubwordsAreLearnedFromTheSameTexts) {
     const auto& target = *text.target;
     const auto ids = target.encode("cat. ␤ wet.");
     EXPECT_EQ(target.decode(ids), "cat. ␤ wet.");
-    EXPECT_THAT(
-        target.vocabulary().symbols(),
-        ::testing::Not(::testing::Contains(HasSubstr("z"))));
+    EXPECT_THAT(target.vocabulary().symbols(), ::testing::Not(::testing::Contains(HasSubstr("z"))));
   }
 }
 

@@ -22,9 +22,8 @@ using ::testing::Not;
 using testing::TemporaryFolder;
 using Ids = std::vector<int32_t>;
 
-constexpr const char* kText =
-    "zehn neun drei\nzehn acht zehn zwei\neins acht fünf neun vier vier\n"
-    "sieben sechs eins zwei\nsieben zehn eins\nneun sechs\n";
+constexpr const char* kText = "zehn neun drei\nzehn acht zehn zwei\neins acht fünf neun vier vier\n"
+                              "sieben sechs eins zwei\nsieben zehn eins\nneun sechs\n";
 
 class FallbackTest : public ::testing::Test {
  protected:
@@ -52,9 +51,7 @@ class FallbackTest : public ::testing::Test {
     return LanguageText::create(options, {file_});
   }
   /// What a line comes back as; no id of it may be <unk>.
-  static std::string there_and_back(
-      const TextPipeline& text,
-      const std::string& line) {
+  static std::string there_and_back(const TextPipeline& text, const std::string& line) {
     const Ids ids = text.encode(line);
     EXPECT_THAT(ids, Not(Contains(kUnknownId))) << line;
     return text.decode(ids);
@@ -86,9 +83,7 @@ TEST_F(FallbackTest, RarePiecesAreSplitAgainAndCountedSo) {
   TextOptions options = bpe(40);
   options.min_count = 2;
   const LanguageText text = create(options);
-  EXPECT_THAT(
-      text.text->segment("drei"),
-      ElementsAre("d@@", "r@@", "e@@", "i"));
+  EXPECT_THAT(text.text->segment("drei"), ElementsAre("d@@", "r@@", "e@@", "i"));
   EXPECT_TRUE(text.knows_unknown) << "d comes once";
   EXPECT_THAT(
       text.text->vocabulary().to_text(),
@@ -117,9 +112,7 @@ TEST_F(FallbackTest, TheFolderSaysWhetherItFallsBack) {
     json.erase("subword_fallback");
     EXPECT_FALSE(LanguageText::load(model, json).options.subword_fallback);
     json["subword_fallback"] = "yes";
-    EXPECT_THAT(
-        error_of([&] { LanguageText::load(model, json); }),
-        HasSubstr("is malformed"));
+    EXPECT_THAT(error_of([&] { LanguageText::load(model, json); }), HasSubstr("is malformed"));
   }
 }
 
@@ -142,14 +135,12 @@ TEST_F(FallbackTest, AWordUnkStaysUnknown) {
 }
 
 TEST_F(FallbackTest, SentencePieceBytesAreAllThere) {
-  for (const auto kind :
-       {SentencePieceKind::kUnigram, SentencePieceKind::kBpe}) {
+  for (const auto kind : {SentencePieceKind::kUnigram, SentencePieceKind::kBpe}) {
     const LanguageText text = create(sentencepiece({}, kind));
     for (const std::string& byte : byte_symbols())
       EXPECT_TRUE(text.text->vocabulary().has(byte)) << byte;
     EXPECT_FALSE(text.knows_unknown);
-    for (const char* line :
-         {"日本", "eins 日本 zwei", "😀é", "ein nie", "<0x41>", "x"})
+    for (const char* line : {"日本", "eins 日本 zwei", "😀é", "ein nie", "<0x41>", "x"})
       EXPECT_EQ(there_and_back(*text.text, line), line);
   }
 }
@@ -165,8 +156,8 @@ TEST_F(FallbackTest, LimitsLeaveNoByteOut) {
   options.max_vocabulary = 100;
   EXPECT_EQ(
       error_of<UsageError>([&] { create(options); }),
-      "text.max_vocabulary must be >= 262 for the bytes and user-defined "
-      "symbols of the SentencePiece model, but got 100");
+      "text.max_vocabulary must be >= 262 for the bytes and user-defined symbols of the "
+      "SentencePiece model, but got 100");
 }
 
 TEST_F(FallbackTest, BytesThatAreNoCharacterReadAsTheReplacement) {
@@ -184,8 +175,7 @@ TEST_F(FallbackTest, BytesThatAreNoCharacterReadAsTheReplacement) {
 
 TEST_F(FallbackTest, UserSymbolsAreOnePieceWhetherTheTextHasThemOrNot) {
   const std::vector<std::string> symbols = {"<2de>", "a,\"b", "€"};
-  for (const auto kind :
-       {SentencePieceKind::kUnigram, SentencePieceKind::kBpe}) {
+  for (const auto kind : {SentencePieceKind::kUnigram, SentencePieceKind::kBpe}) {
     const LanguageText text = create(sentencepiece(symbols, kind));
     for (const std::string& symbol : symbols) {
       EXPECT_TRUE(text.text->vocabulary().has(symbol)) << symbol;
@@ -197,12 +187,10 @@ TEST_F(FallbackTest, UserSymbolsAreOnePieceWhetherTheTextHasThemOrNot) {
 TEST_F(FallbackTest, PiecesOfAGivenModelFallBackToBytes) {
   // The model knows characters and pieces that the training text lacks.
   SentencePieceTraining training{.size = 340, .byte_fallback = true};
-  const auto other =
-      folder_.write("other", "日本語 日本 quux quux\n" + std::string(kText));
+  const auto other = folder_.write("other", "日本語 日本 quux quux\n" + std::string(kText));
   TextOptions options = sentencepiece();
   options.sentencepiece_byte_fallback = false;
-  options.sentencepiece_model =
-      folder_.write("model", train_sentencepiece({other}, training));
+  options.sentencepiece_model = folder_.write("model", train_sentencepiece({other}, training));
   const LanguageText text = create(options);
   for (const char* line : {"日本 quux", "quux日本語", "語"})
     EXPECT_EQ(there_and_back(*text.text, line), line);
@@ -216,8 +204,7 @@ TEST_F(FallbackTest, WishesForSentencePieceThatCannotBeAreUsageErrors) {
   };
   EXPECT_EQ(
       message([](TextOptions& o) { o.subword = Subword::kBytes; }),
-      "text.sentencepiece_byte_fallback needs text.subword = 'sentencepiece', "
-      "but that is 'bytes'");
+      "text.sentencepiece_byte_fallback needs text.subword = 'sentencepiece', but that is 'bytes'");
   EXPECT_EQ(
       message([](TextOptions& o) { o.sentencepiece_model = "a.model"; }),
       "text.sentencepiece_byte_fallback is for a model that is trained, but "
@@ -225,22 +212,20 @@ TEST_F(FallbackTest, WishesForSentencePieceThatCannotBeAreUsageErrors) {
   for (const char* symbol : {"", "a b", "a\tb"})
     EXPECT_EQ(
         message([&](auto& o) { o.sentencepiece_user_symbols = {symbol}; }),
-        "text.sentencepiece_user_symbols must be text without blanks, but got "
-        "'" +
+        "text.sentencepiece_user_symbols must be text without blanks, but got '" +
             std::string(symbol) + "'");
   for (const char* symbol : {"<unk>", "</s>", "<0x0A>"})
     EXPECT_EQ(
         message([&](auto& o) { o.sentencepiece_user_symbols = {symbol}; }),
-        "text.sentencepiece_user_symbols must be symbols that are not there "
-        "yet, but got '" +
+        "text.sentencepiece_user_symbols must be symbols that are not there yet, but got '" +
             std::string(symbol) + "'");
   EXPECT_EQ(
       message([](TextOptions& o) {
         o.sentencepiece_user_symbols = {"<DE>"};
         o.lowercase = true;
       }),
-      "text.sentencepiece_user_symbols has '<DE>', which text.lowercase or "
-      "text.tokenizer makes '<de>' of before SentencePiece sees it");
+      "text.sentencepiece_user_symbols has '<DE>', which text.lowercase or text.tokenizer makes "
+      "'<de>' of before SentencePiece sees it");
 }
 
 }  // namespace

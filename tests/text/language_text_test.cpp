@@ -17,8 +17,7 @@ using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 using Ids = std::vector<int32_t>;
 
-constexpr const char* kLanguageText =
-    "A dog runs .\nTwo dogs run .\n\nA dog sleeps .\n";
+constexpr const char* kLanguageText = "A dog runs .\nTwo dogs run .\n\nA dog sleeps .\n";
 
 /// Training text and options of a small language model.
 class LanguageTextTest : public ::testing::TestWithParam<Subword> {
@@ -41,9 +40,7 @@ class LanguageTextTest : public ::testing::TestWithParam<Subword> {
   }
   /// A text of words whose vocabulary is `dictionary` ("" builds it).
   LanguageText words(
-      const std::string& content,
-      const std::string& dictionary = "",
-      int64_t min_count = 1) const {
+      const std::string& content, const std::string& dictionary = "", int64_t min_count = 1) const {
     TextOptions o = options(Subword::kNone);
     o.min_count = min_count;
     if (!dictionary.empty())
@@ -104,12 +101,10 @@ TEST_P(LanguageTextTest, AnotherVocabularyIsRefused) {
   const size_t second = dictionary.find('\n', end) + 1;
   write_file_atomically(
       model_ / "dict.txt",
-      dictionary.substr(end, second - end) + dictionary.substr(0, end) +
-          dictionary.substr(second));
+      dictionary.substr(end, second - end) + dictionary.substr(0, end) + dictionary.substr(second));
   EXPECT_THAT(
       error_of([&] { LanguageText::load(model_, json); }),
-      ::testing::StartsWith(
-          model_.string() + ": wrong vocabulary for this model: the sample '"));
+      ::testing::StartsWith(model_.string() + ": wrong vocabulary for this model: the sample '"));
 }
 
 TEST_P(LanguageTextTest, ItsOwnTrainingTextHasNothingUnknown) {
@@ -128,8 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(LanguageTextTest, TheVocabularyCountsAllFiles) {
   const auto other = folder_.write("other", "dog cat\n");
-  const auto text =
-      LanguageText::create(options(Subword::kNone), {file_, other});
+  const auto text = LanguageText::create(options(Subword::kNone), {file_, other});
   EXPECT_THAT(text.text->vocabulary().to_text(), HasSubstr("dog 3\n"));
   EXPECT_THAT(text.text->vocabulary().to_text(), HasSubstr("cat 1\n"));
 }
@@ -139,8 +133,7 @@ TEST_F(LanguageTextTest, ATextOfOneLongLineHasASampleToo) {
   for (int i = 0; i < 1000; ++i)
     line += "é";
   const auto text = LanguageText::create(
-      options(Subword::kCharacters),
-      {folder_.write("long", "\n" + line + "\n" + line)});
+      options(Subword::kCharacters), {folder_.write("long", "\n" + line + "\n" + line)});
   EXPECT_THAT(text.samples, ::testing::ElementsAre(line.substr(0, 999)))
       << "999 bytes are whole characters, 1000 are not";
 }
@@ -159,8 +152,7 @@ TEST_F(LanguageTextTest, AWordUnkIsUnknownAndTeachesIt) {
   EXPECT_TRUE(words("<unk> <unk> <unk> a\n", "a 1\n").knows_unknown)
       << "<unk> of the text does not speak against the dictionary";
   EXPECT_FALSE(LanguageText::create(
-                   options(Subword::kCharacters),
-                   {folder_.write("characters", "a <unk>\n")})
+                   options(Subword::kCharacters), {folder_.write("characters", "a <unk>\n")})
                    .knows_unknown)
       << "in characters it is five of them";
 }
@@ -177,10 +169,8 @@ TEST_F(LanguageTextTest, ADictionaryOfOtherTextIsRefused) {
   EXPECT_EQ(
       error_of([&] { words("<unk> a\na x y <s>\n", "a 1\n"); }),
       (folder_.path() / "dict").string() +
-          ": wrong dictionary for this text: 3 of 6 symbols are unknown (the "
-          "first: 'x')");
-  EXPECT_TRUE(words("<unk> a\na x y a\n", "a 1\n").knows_unknown)
-      << "less than half is allowed";
+          ": wrong dictionary for this text: 3 of 6 symbols are unknown (the first: 'x')");
+  EXPECT_TRUE(words("<unk> a\na x y a\n", "a 1\n").knows_unknown) << "less than half is allowed";
 }
 
 TEST_F(LanguageTextTest, KeysThatDoNotBelongAreUsageErrors) {
@@ -188,8 +178,8 @@ TEST_F(LanguageTextTest, KeysThatDoNotBelongAreUsageErrors) {
   o.source_dictionary = "s.txt";
   EXPECT_EQ(
       error_of<UsageError>([&] { create(o); }),
-      "text.source_dictionary = 's.txt' is for translation models, but this is "
-      "a language model, whose dictionary is text.dictionary");
+      "text.source_dictionary = 's.txt' is for translation models, but this is a language model, "
+      "whose dictionary is text.dictionary");
   o.source_dictionary.clear();
   o.target_dictionary = "t.txt";
   EXPECT_THAT(
@@ -200,8 +190,7 @@ TEST_F(LanguageTextTest, KeysThatDoNotBelongAreUsageErrors) {
   o.max_vocabulary = 10;
   EXPECT_EQ(
       error_of<UsageError>([&] { create(o); }),
-      "text.max_vocabulary has no effect with text.dictionary: the dictionary "
-      "is taken as it is");
+      "text.max_vocabulary has no effect with text.dictionary: the dictionary is taken as it is");
 }
 
 TEST_F(LanguageTextTest, TextThatGivesNothingIsAnError) {
@@ -209,13 +198,11 @@ TEST_F(LanguageTextTest, TextThatGivesNothingIsAnError) {
       error_of([&] { LanguageText::create(options(Subword::kNone), {}); }),
       "the text of a language model needs training files, but got none");
   for (const char* content : {"", "\n\r\n\n"})
-    for (const Subword subword :
-         {Subword::kNone, Subword::kCharacters, Subword::kBytes}) {
+    for (const Subword subword : {Subword::kNone, Subword::kCharacters, Subword::kBytes}) {
       const auto empty = folder_.write("empty", content);
       EXPECT_EQ(
           error_of([&] { LanguageText::create(options(subword), {empty}); }),
-          "a vocabulary needs text, but '" + empty +
-              "' holds no line that is not blank");
+          "a vocabulary needs text, but '" + empty + "' holds no line that is not blank");
     }
   const auto bad = folder_.write("bad", "fine\n\xC3(\n");
   EXPECT_THAT(
@@ -227,19 +214,16 @@ TEST_F(LanguageTextTest, TextThatGivesNothingIsAnError) {
 
 TEST_F(LanguageTextTest, ModelsOfTheOtherKindAreRefused) {
   TextOptions o = options(Subword::kNone);
-  const Json translation =
-      TranslationText::create(o, {file_}, {file_}).save(model_);
+  const Json translation = TranslationText::create(o, {file_}, {file_}).save(model_);
   EXPECT_EQ(
       error_of([&] { LanguageText::load(model_, translation); }),
       model_.string() +
-          ": the text of a language model was wanted, but this is a "
-          "translation model's");
+          ": the text of a language model was wanted, but this is a translation model's");
   const Json language = create(o).save(model_);
   EXPECT_EQ(
       error_of([&] { TranslationText::load(model_, language); }),
       model_.string() +
-          ": the text of a translation model was wanted, but this is a "
-          "language model's");
+          ": the text of a translation model was wanted, but this is a language model's");
 }
 
 TEST_F(LanguageTextTest, ADamagedModelFolderIsAnError) {
@@ -254,8 +238,7 @@ TEST_F(LanguageTextTest, ADamagedModelFolderIsAnError) {
       EXPECT_FALSE(message(changed).empty());
       changed.erase(key);
       EXPECT_THAT(
-          message(changed),
-          HasSubstr("the text part of the model's configuration is malformed"));
+          message(changed), HasSubstr("the text part of the model's configuration is malformed"));
     }
   for (const char* key : {"dictionary", "model", "samples"}) {
     Json changed = json;
@@ -265,22 +248,20 @@ TEST_F(LanguageTextTest, ADamagedModelFolderIsAnError) {
   Json outside = json;
   outside["side"]["dictionary"] = "../dict.txt";
   EXPECT_THAT(
-      message(outside),
-      HasSubstr("text dictionary must name a file inside the model folder"));
+      message(outside), HasSubstr("text dictionary must name a file inside the model folder"));
   EXPECT_THAT(message(Json::array()), HasSubstr("is malformed"));
 }
 
 TEST_F(LanguageTextTest, UnknownSymbolsNeedAModelThatKnowsThem) {
   const LanguageText plain = words("a b\n");
-  const auto check = [](const LanguageText& text,
-                        const std::string& line,
-                        const std::string& where) {
-    check_known(text, line, text.text->encode(line), where);
-  };
+  const auto check =
+      [](const LanguageText& text, const std::string& line, const std::string& where) {
+        check_known(text, line, text.text->encode(line), where);
+      };
   EXPECT_EQ(
       error_of([&] { check(plain, "b x a y", "f.txt:3"); }),
-      "f.txt:3: the symbol 'x' is not in the model's vocabulary, and the model "
-      "has never seen <unk> in training");
+      "f.txt:3: the symbol 'x' is not in the model's vocabulary, and the model has never seen "
+      "<unk> in training");
   EXPECT_THAT(
       error_of([&] { check(plain, "a <unk>", ""); }),
       ::testing::StartsWith("the symbol '<unk>' is not in"));

@@ -20,9 +20,7 @@ TEST(MecabTokenizers, SayWhatTheyLack) {
   else
     EXPECT_THAT(
         error_of<UsageError>(open),
-        ::testing::AllOf(
-            HasSubstr("cmake -DSEQCONV_MECAB=ON"),
-            HasSubstr("libmecab-dev")));
+        ::testing::AllOf(HasSubstr("cmake -DSEQCONV_MECAB=ON"), HasSubstr("libmecab-dev")));
 }
 
 }  // namespace

@@ -20,10 +20,8 @@ using testing::error_of;
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-constexpr const char* kFrench =
-    "L'homme dort.\nLe chien (petit) court, l'homme aussi.\n";
-constexpr const char* kEnglish =
-    "The man's asleep.\nThe dog (a small one) runs, the man too.\n";
+constexpr const char* kFrench = "L'homme dort.\nLe chien (petit) court, l'homme aussi.\n";
+constexpr const char* kEnglish = "The man's asleep.\nThe dog (a small one) runs, the man too.\n";
 
 /// What a model of Moses tokens learns from, with each kind of subwords.
 class MosesText : public ::testing::TestWithParam<Subword> {
@@ -60,9 +58,7 @@ class MosesText : public ::testing::TestWithParam<Subword> {
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Kinds,
-    MosesText,
-    ::testing::Values(Subword::kNone, Subword::kBpe, Subword::kSentencePiece));
+    Kinds, MosesText, ::testing::Values(Subword::kNone, Subword::kBpe, Subword::kSentencePiece));
 
 TEST_P(MosesText, RawLinesComeBackAsTheyWere) {
   for (const bool joined : {false, true}) {
@@ -96,8 +92,7 @@ TEST_P(MosesText, SavedTextLoadsAndEncodesTheSame) {
 }
 
 TEST_P(MosesText, LanguageModelsTokeniseTheirOneText) {
-  const LanguageText text =
-      LanguageText::create(language_options(GetParam()), {target_});
+  const LanguageText text = LanguageText::create(language_options(GetParam()), {target_});
   const char* line = "The dog's asleep, the man too.";
   EXPECT_EQ(text.text->decode(text.text->encode(line)), line);
   const auto model = folder_.path() / "model";
@@ -113,21 +108,15 @@ TEST_F(MosesText, EachSideIsTokenisedByItsOwnLanguage) {
     TextOptions o = options();
     o.joined = joined;
     const TranslationText text = create(o);
-    EXPECT_THAT(
-        text.source->segment("l'homme's"),
-        ElementsAre("l'", "homme'", "s"));
-    EXPECT_THAT(
-        text.target->segment("l'homme's"),
-        ElementsAre("l", "'homme", "'s"));
+    EXPECT_THAT(text.source->segment("l'homme's"), ElementsAre("l'", "homme'", "s"));
+    EXPECT_THAT(text.target->segment("l'homme's"), ElementsAre("l", "'homme", "'s"));
     EXPECT_EQ(&text.source->vocabulary() == &text.target->vocabulary(), joined);
   }
 }
 
 TEST_F(MosesText, OptionsReachTheTokens) {
   TextOptions o = options();
-  EXPECT_THAT(
-      create(o).target->segment("A-B & Mr. X"),
-      ElementsAre("A-B", "&", "Mr.", "X"));
+  EXPECT_THAT(create(o).target->segment("A-B & Mr. X"), ElementsAre("A-B", "&", "Mr.", "X"));
   o.moses_escape = o.moses_split_dashes = o.lowercase = true;
   const TranslationText text = create(o);
   // Lower case comes last: before it, "mr." would be the end of a sentence.
@@ -149,19 +138,14 @@ TEST_F(MosesText, SubwordsAndVocabularyAreLearnedFromTokens) {
   };
   const auto source = folder_.write("tokens.fr", tokens(french, kFrench));
   const auto target = folder_.write("tokens.en", tokens(english, kEnglish));
-  for (const Subword subword :
-       {Subword::kNone, Subword::kBpe, Subword::kSentencePiece}) {
+  for (const Subword subword : {Subword::kNone, Subword::kBpe, Subword::kSentencePiece}) {
     TextOptions plain;
     plain.subword = subword;
     plain.subword_size = options(subword).subword_size;
     const auto raw = create(options(subword));
     const auto tokenised = TranslationText::create(plain, {source}, {target});
-    EXPECT_EQ(
-        raw.source->segmenter().model(),
-        tokenised.source->segmenter().model());
-    EXPECT_EQ(
-        raw.source->vocabulary().to_text(),
-        tokenised.source->vocabulary().to_text());
+    EXPECT_EQ(raw.source->segmenter().model(), tokenised.source->segmenter().model());
+    EXPECT_EQ(raw.source->vocabulary().to_text(), tokenised.source->vocabulary().to_text());
   }
 }
 
@@ -174,9 +158,7 @@ TEST_F(MosesText, FoldersWithoutATokenizerSayNothingOfOne) {
   const Json json = text.save(folder_.path() / "model");
   for (const auto& [key, value] : json.items())
     keys.push_back(key);
-  EXPECT_THAT(
-      keys,
-      ElementsAre("subword", "lowercase", "joined", "source", "target"));
+  EXPECT_THAT(keys, ElementsAre("subword", "lowercase", "joined", "source", "target"));
 }
 
 TEST_F(MosesText, FoldersWithATokenizerMustNameTheLanguages) {
@@ -186,8 +168,7 @@ TEST_F(MosesText, FoldersWithATokenizerMustNameTheLanguages) {
     return error_of([&] { TranslationText::load(model, text); });
   };
   EXPECT_NO_THROW(TranslationText::load(model, good));
-  for (const char* key :
-       {"source_language", "target_language", "moses_escape"}) {
+  for (const char* key : {"source_language", "target_language", "moses_escape"}) {
     Json bad = good;
     bad.erase(key);
     EXPECT_THAT(load(bad), AllOf(HasSubstr("malformed"), HasSubstr(key)));

@@ -27,8 +27,7 @@ class TextDifference : public ::testing::Test {
 TEST_F(TextDifference, IsAnOptionThatChangesLines) {
   const TextOptions plain{.subword = Subword::kCharacters};
   const TranslationText text = create(plain);
-  const std::string dictionary =
-      folder_.write("dict.txt", text.source->vocabulary().to_text());
+  const std::string dictionary = folder_.write("dict.txt", text.source->vocabulary().to_text());
   TextOptions lower = plain;
   lower.lowercase = true;
   lower.source_dictionary = dictionary;
@@ -38,9 +37,7 @@ TEST_F(TextDifference, IsAnOptionThatChangesLines) {
   TextOptions moses{.tokenizer = Tokenizer::kMoses, .subword = Subword::kNone};
   moses.source_language = "de";
   moses.target_language = "en";
-  EXPECT_EQ(
-      difference(create({.subword = Subword::kNone}), create(moses)),
-      "tokenizer");
+  EXPECT_EQ(difference(create({.subword = Subword::kNone}), create(moses)), "tokenizer");
   TextOptions other = moses;
   other.target_language = "fr";
   EXPECT_EQ(difference(create(moses), create(other)), "target_language");
@@ -76,8 +73,7 @@ TEST_F(TextDifference, IsADictionaryOrASubwordModel) {
   const auto with_codes_of = [&](const TranslationText& given) {
     TranslationText made = few;
     made.target = std::make_shared<const TextPipeline>(
-        make_bpe_segmenter(
-            Bpe::parse(given.source->segmenter().model(), "codes")),
+        make_bpe_segmenter(Bpe::parse(given.source->segmenter().model(), "codes")),
         std::make_shared<const Vocabulary>(few.source->vocabulary()));
     return made;
   };
@@ -94,9 +90,7 @@ TEST_F(TextDifference, OfLanguageModelsIsAlsoWhetherTheyKnowUnk) {
   EXPECT_EQ(difference(text, other), "");
   other.knows_unknown = true;
   EXPECT_EQ(difference(text, other), "unknown");
-  EXPECT_EQ(
-      difference(text, create({.subword = Subword::kCharacters})),
-      "subword");
+  EXPECT_EQ(difference(text, create({.subword = Subword::kCharacters})), "subword");
 }
 
 }  // namespace

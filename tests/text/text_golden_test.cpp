@@ -12,16 +12,13 @@ namespace {
 void check_text(const std::filesystem::path& folder) {
   SCOPED_TRACE(folder.filename());
   const Json golden = Json::parse(read_file(folder / "golden.json"));
-  const auto vocabulary =
-      std::make_shared<Vocabulary>(Vocabulary::load(folder / "dict.de.txt"));
+  const auto vocabulary = std::make_shared<Vocabulary>(Vocabulary::load(folder / "dict.de.txt"));
   EXPECT_EQ(vocabulary->size(), golden["vocab_size"].get<int64_t>());
   EXPECT_EQ(vocabulary->to_text(), read_file(folder / "dict.de.txt"));
   TextOptions options;
   options.lowercase = true;
   const TextPipeline pipeline(
-      make_bpe_segmenter(Bpe::load(folder / "bpecodes")),
-      vocabulary,
-      Preparation(options, ""));
+      make_bpe_segmenter(Bpe::load(folder / "bpecodes")), vocabulary, Preparation(options, ""));
   int lines = 0;
   const auto compare = [&](const Json& row, const std::string& side) {
     const auto line = row[side + "_tok"].get<std::string>();
@@ -42,9 +39,8 @@ void check_text(const std::filesystem::path& folder) {
 }
 
 TEST(TextGolden, EncodesTokenisedLinesAsTheReferenceModelDid) {
-  const auto folders = testing::golden_folders_where([](const auto& folder) {
-    return std::filesystem::exists(folder / "golden.json");
-  });
+  const auto folders = testing::golden_folders_where(
+      [](const auto& folder) { return std::filesystem::exists(folder / "golden.json"); });
   SEQCONV_REQUIRE_GOLDEN(folders);
   for (const auto& folder : folders)
     check_text(folder);

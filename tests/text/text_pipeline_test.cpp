@@ -23,10 +23,8 @@ using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 using Ids = std::vector<int32_t>;
 
-constexpr const char* kSource =
-    "Ein Hund läuft .\nZwei Hunde laufen .\n\nEin Hund schläft .\n";
-constexpr const char* kTarget =
-    "A dog runs .\nTwo dogs run .\n\nA dog sleeps .\n";
+constexpr const char* kSource = "Ein Hund läuft .\nZwei Hunde laufen .\n\nEin Hund schläft .\n";
+constexpr const char* kTarget = "A dog runs .\nTwo dogs run .\n\nA dog sleeps .\n";
 
 /// Training files and options of a small task.
 class TextTest : public ::testing::TestWithParam<std::tuple<Subword, bool>> {
@@ -62,9 +60,7 @@ TEST_P(TextPipelineTest, DecodesWhatItEncodes) {
   const TranslationText text = create(options(subword, joined));
   for (const char* line : {"Ein Hund läuft .", "Zwei Hunde laufen ."})
     EXPECT_EQ(text.source->decode(text.source->encode(line)), line);
-  EXPECT_EQ(
-      text.target->decode(text.target->encode("A dog runs .")),
-      "A dog runs .");
+  EXPECT_EQ(text.target->decode(text.target->encode("A dog runs .")), "A dog runs .");
   EXPECT_EQ(text.source->vocabulary().size() % 8, 0);
   EXPECT_EQ(text.source == text.target, joined);
 }
@@ -101,9 +97,7 @@ TEST_P(TextPipelineTest, SpecialIdsAreLeftOutOfTheText) {
   ids.insert(ids.end(), {kEndId, kPadId});
   EXPECT_EQ(text.source->decode(ids), "Ein Hund");
   EXPECT_THAT(text.source->symbols(ids), ::testing::EndsWith("</s> <pad>"));
-  EXPECT_THAT(
-      error_of([&] { text.source->decode({100'000}); }),
-      HasSubstr("but got 100000"));
+  EXPECT_THAT(error_of([&] { text.source->decode({100'000}); }), HasSubstr("but got 100000"));
 }
 
 TEST_P(TextPipelineTest, SavedTextLoadsAndEncodesTheSame) {
@@ -121,9 +115,7 @@ TEST_P(TextPipelineTest, SavedTextLoadsAndEncodesTheSame) {
     EXPECT_EQ(loaded.source->encode(line), text.source->encode(line));
     EXPECT_EQ(loaded.target->encode(line), text.target->encode(line));
   }
-  EXPECT_EQ(
-      loaded.source->encode("EIN HUND"),
-      loaded.source->encode("ein hund"));
+  EXPECT_EQ(loaded.source->encode("EIN HUND"), loaded.source->encode("ein hund"));
   const auto again = folder_.path() / "again";
   EXPECT_EQ(loaded.save(again), json);
   EXPECT_EQ(std::filesystem::exists(model / "dict.txt"), joined);
@@ -142,13 +134,9 @@ TEST_P(TextPipelineTest, AnotherVocabularyIsRefused) {
   const size_t second = dictionary.find('\n', end) + 1;
   write_file_atomically(
       model / name,
-      dictionary.substr(end, second - end) + dictionary.substr(0, end) +
-          dictionary.substr(second));
-  const std::string message =
-      error_of([&] { TranslationText::load(model, json); });
-  EXPECT_THAT(
-      message,
-      HasSubstr("wrong vocabulary for this model: the sample"));
+      dictionary.substr(end, second - end) + dictionary.substr(0, end) + dictionary.substr(second));
+  const std::string message = error_of([&] { TranslationText::load(model, json); });
+  EXPECT_THAT(message, HasSubstr("wrong vocabulary for this model: the sample"));
   EXPECT_THAT(message, HasSubstr(" encodes to "));
   EXPECT_THAT(message, HasSubstr(" was recorded"));
 }
@@ -160,8 +148,7 @@ TEST_P(TextPipelineTest, AnyBytesEncodeToValidIds) {
   for (int round = testing::rounds(500); round > 0; --round) {
     std::string line;
     for (unsigned n = random() % 60; n > 0; --n)
-      line +=
-          static_cast<char>(random() % 3 == 0 ? random() : 32 + random() % 90);
+      line += static_cast<char>(random() % 3 == 0 ? random() : 32 + random() % 90);
     const Ids ids = text.source->encode(line);
     for (int32_t id : ids) {
       EXPECT_GE(id, kUnknownId);
@@ -173,30 +160,20 @@ TEST_P(TextPipelineTest, AnyBytesEncodeToValidIds) {
   EXPECT_FALSE(text.source->encode(long_line).empty());
 }
 
-constexpr auto kSubwords = {
-    Subword::kNone,
-    Subword::kBpe,
-    Subword::kSentencePiece};
+constexpr auto kSubwords = {Subword::kNone, Subword::kBpe, Subword::kSentencePiece};
 constexpr auto kUnits = {Subword::kCharacters, Subword::kBytes};
 
 INSTANTIATE_TEST_SUITE_P(
-    Kinds,
-    TextPipelineTest,
-    ::testing::Combine(::testing::ValuesIn(kSubwords), ::testing::Bool()));
+    Kinds, TextPipelineTest, ::testing::Combine(::testing::ValuesIn(kSubwords), ::testing::Bool()));
 INSTANTIATE_TEST_SUITE_P(
-    Units,
-    TextPipelineTest,
-    ::testing::Combine(::testing::ValuesIn(kUnits), ::testing::Bool()));
+    Units, TextPipelineTest, ::testing::Combine(::testing::ValuesIn(kUnits), ::testing::Bool()));
 INSTANTIATE_TEST_SUITE_P(
-    Kinds,
-    SubwordTextTest,
-    ::testing::Combine(::testing::ValuesIn(kSubwords), ::testing::Bool()));
+    Kinds, SubwordTextTest, ::testing::Combine(::testing::ValuesIn(kSubwords), ::testing::Bool()));
 
 TEST_F(TextTest, WithoutSubwordsSymbolsAreTheWords) {
   const TranslationText text = create(options(Subword::kNone, false));
   EXPECT_THAT(
-      text.source->segment("  Ein\tHund\xC2\xA0läuft\r"),
-      ElementsAre("Ein", "Hund", "läuft"));
+      text.source->segment("  Ein\tHund\xC2\xA0läuft\r"), ElementsAre("Ein", "Hund", "läuft"));
   EXPECT_EQ(text.source->encode("Hund ."), (Ids{6, 4}));  // 3 "."; 2 "Ein"
   EXPECT_EQ(text.source->symbols({6, 4, 2}), "Hund . </s>");
 }
@@ -207,8 +184,7 @@ TEST_F(TextTest, BpePiecesCarryTheJoiner) {
   o.bpe_codes = codes;
   const TranslationText text = create(o);
   EXPECT_THAT(
-      text.source->segment("Hund runs"),
-      ElementsAre("Hu@@", "nd", "r@@", "u@@", "n@@", "s"));
+      text.source->segment("Hund runs"), ElementsAre("Hu@@", "nd", "r@@", "u@@", "n@@", "s"));
   EXPECT_EQ(text.save(folder_.path() / "m")["source"]["model"], "bpe.codes");
   EXPECT_EQ(read_file(folder_.path() / "m" / "bpe.codes"), read_file(codes));
 }
@@ -243,9 +219,8 @@ TEST_F(TextTest, SentencePieceGivesASmallerModelForPoorTextAndSaysSo) {
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(
       log,
-      ::testing::MatchesRegex("warning: the training text gives only [0-9]+ "
-                              "SentencePiece pieces, not text.subword_size = "
-                              "5000\n"));
+      ::testing::MatchesRegex("warning: the training text gives only [0-9]+ SentencePiece pieces, "
+                              "not text.subword_size = 5000\n"));
 }
 
 TEST_F(TextTest, SentencePieceErrorsAreClear) {
@@ -256,14 +231,12 @@ TEST_F(TextTest, SentencePieceErrorsAreClear) {
       ::testing::AllOf(
           HasSubstr("cannot train 3 pieces (text.subword_size)"),
           HasSubstr("smaller than required_chars")));
-  for (const char* content :
-       {"", "\n\n", " \n\t\n", "▁ ▁\n", "\xE2\x80\x8B\n"}) {
+  for (const char* content : {"", "\n\n", " \n\t\n", "▁ ▁\n", "\xE2\x80\x8B\n"}) {
     const std::string empty = folder_.write("empty", content);
     EXPECT_EQ(
         error_of([&] { train_sentencepiece({empty}, training); }),
-        "SentencePiece needs text to train on, but found no letter, digit or "
-        "sign in '" +
-            empty + "'");
+        "SentencePiece needs text to train on, but found no letter, digit or sign in '" + empty +
+            "'");
   }
   EXPECT_THAT(
       error_of([] { make_sentencepiece_segmenter("no model", "x.model"); }),
@@ -280,8 +253,7 @@ TEST_F(TextTest, SentencePieceErrorsAreClear) {
             "\x0A\x09\x0A\x02\0w\x15\0\0\x80\xC0"s,
             "x.model");
       }),
-      "x.model: a SentencePiece model was wanted, but: its pieces cannot be "
-      "read");
+      "x.model: a SentencePiece model was wanted, but: its pieces cannot be read");
 }
 
 TEST_F(TextTest, DamagedSentencePieceModelsNeverCrash) {
@@ -313,9 +285,8 @@ TEST_F(TextTest, LongLinesTrainSentencePieceToo) {
   const std::string file = folder_.write("long", line);
   SentencePieceTraining training;
   training.size = 20;
-  const auto segmenter = make_sentencepiece_segmenter(
-      train_sentencepiece({file}, training),
-      "model");
+  const auto segmenter =
+      make_sentencepiece_segmenter(train_sentencepiece({file}, training), "model");
   EXPECT_EQ(segmenter->join(segmenter->split("ab cd 漢字")), "ab cd 漢字");
 }
 
@@ -343,30 +314,26 @@ TEST_F(TextTest, ContradictionsNameBothKeys) {
   o.bpe_codes = "codes";
   EXPECT_EQ(
       error_of<UsageError>([&] { create(o); }),
-      "text.bpe_codes needs text.subword = 'bpe', but that is "
-      "'sentencepiece'");
+      "text.bpe_codes needs text.subword = 'bpe', but that is 'sentencepiece'");
   o = TextOptions();
   o.subword = Subword::kBpe;
   o.sentencepiece_model = "model";
   EXPECT_EQ(
       error_of<UsageError>([&] { o.validate("a.text"); }),
-      "a.text.sentencepiece_model needs a.text.subword = 'sentencepiece', but "
-      "that is 'bpe'");
+      "a.text.sentencepiece_model needs a.text.subword = 'sentencepiece', but that is 'bpe'");
   o = TextOptions();
   o.source_dictionary = "dict.txt";
   o.min_count = 2;
   EXPECT_EQ(
       error_of<UsageError>([&] { o.validate(); }),
-      "text.min_count has no effect with text.source_dictionary: the "
-      "dictionary is taken as it is");
+      "text.min_count has no effect with text.source_dictionary: the dictionary is taken as it is");
   o.joined = false;
   EXPECT_NO_THROW(o.validate());
   o.dictionary = "lm.txt";
   EXPECT_EQ(
       error_of<UsageError>([&] { create(o); }),
-      "text.dictionary = 'lm.txt' is for language models, but this is a "
-      "translation model, whose dictionaries are text.source_dictionary and "
-      "text.target_dictionary");
+      "text.dictionary = 'lm.txt' is for language models, but this is a translation model, whose "
+      "dictionaries are text.source_dictionary and text.target_dictionary");
 }
 
 TEST_F(TextTest, ValuesOutOfRangeAreUsageErrors) {
@@ -382,43 +349,31 @@ TEST_F(TextTest, ValuesOutOfRangeAreUsageErrors) {
       message([](TextOptions& o) { o.character_coverage = 0.5; }),
       "text.character_coverage must be from 0.98 to 1, but got 0.5");
   EXPECT_EQ(
-      message([](TextOptions& o) { o.min_count = 0; }),
-      "text.min_count must be >= 1, but got 0");
+      message([](TextOptions& o) { o.min_count = 0; }), "text.min_count must be >= 1, but got 0");
   EXPECT_EQ(
       message([](TextOptions& o) { o.max_vocabulary = 4; }),
-      "text.max_vocabulary must be 0 (no limit) or > 4, as four symbols are "
-      "special, but got 4");
+      "text.max_vocabulary must be 0 (no limit) or > 4, as four symbols are special, but got 4");
 }
 
 TEST_F(TextTest, BadTrainingTextIsAnErrorWithFileAndLine) {
   const std::string bad = folder_.write("bad", "fine\n\xC3(\n");
-  for (auto subword :
-       {Subword::kNone, Subword::kBpe, Subword::kSentencePiece}) {
+  for (auto subword : {Subword::kNone, Subword::kBpe, Subword::kSentencePiece}) {
     EXPECT_THAT(
-        error_of([&] {
-          TranslationText::create(options(subword, true), {source_}, {bad});
-        }),
+        error_of([&] { TranslationText::create(options(subword, true), {source_}, {bad}); }),
         HasSubstr(bad + ":2: UTF-8 was wanted, but byte 1"));
     const std::string empty = folder_.write("empty", "\n \n");
     EXPECT_THAT(
-        error_of([&] {
-          TranslationText::create(options(subword, false), {empty}, {target_});
-        }),
+        error_of([&] { TranslationText::create(options(subword, false), {empty}, {target_}); }),
         HasSubstr(empty));
   }
   EXPECT_EQ(
-      error_of([&] {
-        TranslationText::create(options(Subword::kNone, true), {}, {target_});
-      }),
-      "text needs training files for both sides, but got 0 source and 1 target "
-      "files");
+      error_of([&] { TranslationText::create(options(Subword::kNone, true), {}, {target_}); }),
+      "text needs training files for both sides, but got 0 source and 1 target files");
 }
 
 TEST_F(TextTest, ManyTrainingFilesCountTogether) {
-  const TranslationText text = TranslationText::create(
-      options(Subword::kNone, false),
-      {source_, source_},
-      {target_});
+  const TranslationText text =
+      TranslationText::create(options(Subword::kNone, false), {source_, source_}, {target_});
   EXPECT_THAT(text.source->vocabulary().to_text(), HasSubstr("Hund 4\n"));
   EXPECT_THAT(text.target->vocabulary().to_text(), HasSubstr("dog 2\n"));
 }
@@ -437,9 +392,7 @@ TEST_F(TextTest, FilesOfAModelMustBeInItsFolder) {
     EXPECT_THAT(
         error_of([&] { TranslationText::load(model, changed); }),
         HasSubstr(
-            "text dictionary must name a file inside the model folder, but got "
-            "'" +
-            name + "'"));
+            "text dictionary must name a file inside the model folder, but got '" + name + "'"));
   }
 }
 

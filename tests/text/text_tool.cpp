@@ -57,8 +57,7 @@ void for_each_line(Function f) {
 }
 
 void print_each_line(std::string (*change)(std::string_view)) {
-  for_each_line(
-      [&](const std::string& line) { std::cout << change(line) << '\n'; });
+  for_each_line([&](const std::string& line) { std::cout << change(line) << '\n'; });
 }
 
 template <class Function>
@@ -74,14 +73,12 @@ void apply_bpe(const Arguments& arguments) {
   if (arguments.size() > 1) {
     options.separator = arguments.at(1);
     if (!arguments.at(2).empty())
-      options.vocabulary = seqconv::internal::read_bpe_vocabulary(
-          arguments.at(2),
-          std::stoll(arguments.at(3)));
+      options.vocabulary =
+          seqconv::internal::read_bpe_vocabulary(arguments.at(2), std::stoll(arguments.at(3)));
     options.glossaries = {arguments.begin() + 4, arguments.end()};
   }
   const auto bpe = seqconv::internal::Bpe::load(arguments.at(0), options);
-  for_each_line_with_end(
-      [&](const std::string& line) { std::cout << bpe.segment_line(line); });
+  for_each_line_with_end([&](const std::string& line) { std::cout << bpe.segment_line(line); });
 }
 
 template <class View>
@@ -143,8 +140,7 @@ void evaluate(const Arguments& arguments, Tokenizer... tokenizer) {
   const Evaluation<Options> evaluation(arguments);
   Metric metric(evaluation.options, tokenizer...);
   evaluation.for_each(
-      read_hypotheses(),
-      [&](const std::string& line, const auto& row) { metric.add(line, row); });
+      read_hypotheses(), [&](const std::string& line, const auto& row) { metric.add(line, row); });
   std::cout << metric.report(/*decimals=*/9) << '\n';
 }
 
@@ -171,8 +167,7 @@ Options read_settings(const Arguments& arguments) {
 /// Of lines with a hypothesis and its references: the sums of
 /// BleuStatistics::numbers(), in one line.
 void print_bleu_counts(const Arguments& arguments) {
-  seqconv::internal::Bleu bleu(
-      read_settings<seqconv::internal::BleuOptions>(arguments));
+  seqconv::internal::Bleu bleu(read_settings<seqconv::internal::BleuOptions>(arguments));
   std::string line;
   while (std::getline(std::cin, line)) {
     std::vector<std::string> fields = split_fields(line);
@@ -192,8 +187,7 @@ void print_bleu_of(const Arguments& arguments) {
   for (double number = 0; std::cin >> number;)
     numbers.push_back(number);
   std::cout << seqconv::internal::compute_bleu(
-                   seqconv::internal::BleuStatistics::of_numbers(numbers),
-                   options)
+                   seqconv::internal::BleuStatistics::of_numbers(numbers), options)
                    .score
             << '\n';
 }
@@ -201,15 +195,13 @@ void print_bleu_of(const Arguments& arguments) {
 void print_ter_words(const Arguments& arguments) {
   const auto options = read_settings<seqconv::internal::TerOptions>(arguments);
   for_each_line([&](const std::string& line) {
-    const std::string text =
-        seqconv::internal::metrics::space_tercom_words(line, options);
+    const std::string text = seqconv::internal::metrics::space_tercom_words(line, options);
     print_joined(seqconv::internal::split_words(text));
   });
 }
 
 void evaluate_rouge(const Arguments& arguments) {
-  seqconv::internal::Rouge rouge(
-      read_settings<seqconv::internal::RougeOptions>(arguments));
+  seqconv::internal::Rouge rouge(read_settings<seqconv::internal::RougeOptions>(arguments));
   std::string line;
   std::cout.precision(12);
   while (std::getline(std::cin, line)) {
@@ -218,27 +210,21 @@ void evaluate_rouge(const Arguments& arguments) {
     fields.erase(fields.begin());
     const auto values = rouge.compare(hypothesis, fields);
     for (size_t i = 0; i < values.size(); ++i)
-      std::cout << (i == 0 ? "" : " ") << values[i].recall << ' '
-                << values[i].precision << ' ' << values[i].f;
+      std::cout << (i == 0 ? "" : " ") << values[i].recall << ' ' << values[i].precision << ' '
+                << values[i].f;
     std::cout << '\n';
   }
 }
 
 seqconv::internal::LineTokenizer spm_tokenizer(const std::string& path) {
-  const auto segmenter = seqconv::internal::make_sentencepiece_segmenter(
-      seqconv::internal::read_file(path),
-      path);
-  return {
-      [segmenter](std::string_view line) { return segmenter->split(line); },
-      "flores101"};
+  const auto segmenter =
+      seqconv::internal::make_sentencepiece_segmenter(seqconv::internal::read_file(path), path);
+  return {[segmenter](std::string_view line) { return segmenter->split(line); }, "flores101"};
 }
 
-seqconv::internal::LineTokenizer mecab_tokenizer(
-    const std::string& dictionary) {
+seqconv::internal::LineTokenizer mecab_tokenizer(const std::string& dictionary) {
   const seqconv::internal::MecabTokenizer mecab(dictionary);
-  return {
-      [mecab](std::string_view line) { return mecab.split(line); },
-      "ja-mecab-" + mecab.name()};
+  return {[mecab](std::string_view line) { return mecab.split(line); }, "ja-mecab-" + mecab.name()};
 }
 
 /// Of a model or dictionary, keys and values, and references.
@@ -246,8 +232,7 @@ void evaluate_with(
     seqconv::internal::LineTokenizer (*make_tokenizer)(const std::string&),
     const Arguments& arguments) {
   evaluate<seqconv::internal::BleuOptions, seqconv::internal::Bleu>(
-      {arguments.begin() + 1, arguments.end()},
-      make_tokenizer(arguments.at(0)));
+      {arguments.begin() + 1, arguments.end()}, make_tokenizer(arguments.at(0)));
 }
 
 /// By the name of a metric: its statistics of each system, and how they make a
@@ -257,8 +242,7 @@ struct Statistics {
   seqconv::internal::ScoreOfSums score;
 };
 
-std::vector<double> to_numbers(
-    const std::vector<seqconv::internal::ChrfCounts>& counts) {
+std::vector<double> to_numbers(const std::vector<seqconv::internal::ChrfCounts>& counts) {
   return seqconv::internal::Chrf::numbers(counts);
 }
 template <class Counts>
@@ -267,48 +251,35 @@ std::vector<double> to_numbers(const Counts& counts) {
 }
 
 template <class Options, class Metric>
-Statistics count(
-    const std::vector<std::vector<std::string>>& systems,
-    const Arguments& arguments) {
+Statistics count(const std::vector<std::vector<std::string>>& systems, const Arguments& arguments) {
   const Evaluation<Options> evaluation(arguments);
   const Metric metric(evaluation.options);
   Statistics statistics{.score = metric.score_of_sums()};
   for (const std::vector<std::string>& hypotheses : systems)
     evaluation.for_each(
         hypotheses,
-        [&, &table = statistics.systems.emplace_back()](
-            const std::string& line,
-            const auto& row) {
+        [&, &table = statistics.systems.emplace_back()](const std::string& line, const auto& row) {
           table.add(to_numbers(metric.count(line, row)));
         });
   return statistics;
 }
 
 Statistics count_all(
-    const std::vector<std::vector<std::string>>& systems,
-    const Arguments& arguments) {
+    const std::vector<std::vector<std::string>>& systems, const Arguments& arguments) {
   const std::string& metric = arguments.at(0);
   const Arguments rest(arguments.begin() + 1, arguments.end());
   if (metric == "bleu")
-    return count<seqconv::internal::BleuOptions, seqconv::internal::Bleu>(
-        systems,
-        rest);
+    return count<seqconv::internal::BleuOptions, seqconv::internal::Bleu>(systems, rest);
   if (metric == "chrf")
-    return count<seqconv::internal::ChrfOptions, seqconv::internal::Chrf>(
-        systems,
-        rest);
-  return count<seqconv::internal::TerOptions, seqconv::internal::Ter>(
-      systems,
-      rest);
+    return count<seqconv::internal::ChrfOptions, seqconv::internal::Chrf>(systems, rest);
+  return count<seqconv::internal::TerOptions, seqconv::internal::Ter>(systems, rest);
 }
 
 void print_interval(const Arguments& arguments) {
   const Statistics statistics =
       count_all({read_hypotheses()}, {arguments.begin() + 1, arguments.end()});
   const auto interval = seqconv::internal::bootstrap_interval(
-      statistics.systems.at(0),
-      statistics.score,
-      {.samples = std::stoll(arguments.at(0))});
+      statistics.systems.at(0), statistics.score, {.samples = std::stoll(arguments.at(0))});
   std::cout << interval.mean << ' ' << interval.half_width << '\n';
 }
 
@@ -316,26 +287,21 @@ void print_interval(const Arguments& arguments) {
 /// does not have.
 void compare(const Arguments& arguments) {
   seqconv::internal::PairedTest test;
-  test.kind = seqconv::internal::parse_enum<seqconv::internal::PairedTestKind>(
-      arguments.at(0),
-      "test");
+  test.kind =
+      seqconv::internal::parse_enum<seqconv::internal::PairedTestKind>(arguments.at(0), "test");
   test.resampling.samples = std::stoll(arguments.at(1));
   test.interval_samples = std::stoll(arguments.at(2));
   const Statistics statistics = count_all(
-      {read_hypotheses(), read_lines(arguments.at(3))},
-      {arguments.begin() + 4, arguments.end()});
-  for (const auto& system : seqconv::internal::compare_systems(
-           statistics.systems,
-           statistics.score,
-           test)) {
+      {read_hypotheses(), read_lines(arguments.at(3))}, {arguments.begin() + 4, arguments.end()});
+  for (const auto& system :
+       seqconv::internal::compare_systems(statistics.systems, statistics.score, test)) {
     std::cout << system.score << ' ';
     if (system.p_value)
       std::cout << *system.p_value << ' ';
     else
       std::cout << "- ";
     if (system.interval)
-      std::cout << system.interval->mean << ' ' << system.interval->half_width
-                << '\n';
+      std::cout << system.interval->mean << ' ' << system.interval->half_width << '\n';
     else
       std::cout << "- -\n";
   }
@@ -344,13 +310,10 @@ void compare(const Arguments& arguments) {
 void run(const std::string& verb, const Arguments& arguments) {
   if (verb == "bpe-learn") {
     seqconv::internal::WordCounts counts;
-    for_each_line_with_end([&](const std::string& line) {
-      seqconv::internal::count_words(line, counts);
-    });
+    for_each_line_with_end(
+        [&](const std::string& line) { seqconv::internal::count_words(line, counts); });
     std::cout << seqconv::internal::learn_bpe(
-        counts,
-        std::stoll(arguments.at(0)),
-        std::stoll(arguments.at(1)));
+        counts, std::stoll(arguments.at(0)), std::stoll(arguments.at(1)));
   } else if (verb == "bpe-apply") {
     apply_bpe(arguments);
   } else if (verb == "lower") {
@@ -358,14 +321,11 @@ void run(const std::string& verb, const Arguments& arguments) {
   } else if (verb == "clean") {
     print_each_line(seqconv::internal::clean_line);
   } else if (verb == "words") {
-    for_each_line([](const std::string& line) {
-      print_joined(seqconv::internal::split_words(line));
-    });
+    for_each_line(
+        [](const std::string& line) { print_joined(seqconv::internal::split_words(line)); });
   } else if (verb == "tokenize") {
-    const auto tokenizer =
-        seqconv::internal::parse_enum<seqconv::internal::BleuTokenizer>(
-            arguments.at(0),
-            "tokenizer");
+    const auto tokenizer = seqconv::internal::parse_enum<seqconv::internal::BleuTokenizer>(
+        arguments.at(0), "tokenizer");
     for_each_line([&](const std::string& line) {
       print_joined(seqconv::internal::tokenize(line, tokenizer));
     });
@@ -375,15 +335,10 @@ void run(const std::string& verb, const Arguments& arguments) {
       for (std::string_view word : seqconv::internal::split_words(line))
         ++counts[std::string(word)];
     });
-    std::cout << seqconv::internal::Vocabulary::build(
-                     counts,
-                     1,
-                     0,
-                     std::stoll(arguments.at(0)))
+    std::cout << seqconv::internal::Vocabulary::build(counts, 1, 0, std::stoll(arguments.at(0)))
                      .to_text();
   } else if (verb == "bleu") {
-    evaluate<seqconv::internal::BleuOptions, seqconv::internal::Bleu>(
-        arguments);
+    evaluate<seqconv::internal::BleuOptions, seqconv::internal::Bleu>(arguments);
   } else if (verb == "bleu-counts") {
     print_bleu_counts(arguments);
   } else if (verb == "bleu-of") {
@@ -391,8 +346,7 @@ void run(const std::string& verb, const Arguments& arguments) {
   } else if (verb == "ter-words") {
     print_ter_words(arguments);
   } else if (verb == "chrf") {
-    evaluate<seqconv::internal::ChrfOptions, seqconv::internal::Chrf>(
-        arguments);
+    evaluate<seqconv::internal::ChrfOptions, seqconv::internal::Chrf>(arguments);
   } else if (verb == "rouge") {
     evaluate_rouge(arguments);
   } else if (verb == "ter") {
@@ -403,8 +357,7 @@ void run(const std::string& verb, const Arguments& arguments) {
     evaluate_with(mecab_tokenizer, arguments);
   } else if (verb == "mecab") {
     const seqconv::internal::MecabTokenizer mecab(arguments.at(0));
-    for_each_line(
-        [&](const std::string& line) { print_joined(mecab.split(line)); });
+    for_each_line([&](const std::string& line) { print_joined(mecab.split(line)); });
   } else if (verb == "interval") {
     print_interval(arguments);
   } else if (verb == "compare") {

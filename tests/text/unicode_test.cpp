@@ -22,8 +22,7 @@ using testing::TemporaryFolder;
 constexpr size_t kValid = std::string_view::npos;
 
 std::vector<std::string> read_all(
-    const std::string& content,
-    BadBytes bad_bytes = BadBytes::kReject) {
+    const std::string& content, BadBytes bad_bytes = BadBytes::kReject) {
   std::istringstream stream(content);
   LineReader reader(stream, "text", bad_bytes);
   std::vector<std::string> lines;
@@ -106,8 +105,7 @@ TEST(Utf8, WordsAreSplitAtUnicodeWhiteSpace) {
 
 TEST(Utf8, LinesKeepTheirEnds) {
   EXPECT_THAT(
-      split_lines(
-          "a\r\n\rb\n\nc\vd\fe\x1C\x1D\x1E f\xC2\x85g\u2028\u2029h\t\x1Fi"),
+      split_lines("a\r\n\rb\n\nc\vd\fe\x1C\x1D\x1E f\xC2\x85g\u2028\u2029h\t\x1Fi"),
       ElementsAre(
           "a\r\n",
           "\r",
@@ -136,9 +134,8 @@ TEST(Utf8, BlankTextHasNoWords) {
 TEST(LowerCase, UsesTheFullMappingOfTheRootLocale) {
   EXPECT_EQ(to_lower("Hello, WORLD 42"), "hello, world 42");
   EXPECT_EQ(to_lower("GRÖSSE Straße ÀÉ"), "grösse straße àé");
-  EXPECT_EQ(
-      to_lower("\xC4\xB0"),
-      "i\xCC\x87");                             // I with a dot: two code points
+  EXPECT_EQ(to_lower("\xC4\xB0"),
+            "i\xCC\x87");                       // I with a dot: two code points
   EXPECT_EQ(to_lower("ΟΔΟΣ ΣΑΣ"), "οδος σας");  // final sigma
   EXPECT_EQ(to_lower("Ⅷ Ǆ"), "ⅷ ǆ");
   EXPECT_EQ(to_lower(""), "");
@@ -161,9 +158,7 @@ TEST(CleanLine, TurnsControlCharactersIntoBlanksAndDropsOneCarriageReturn) {
   EXPECT_EQ(clean_line(std::string_view("a\0b", 3)), "a b");
   EXPECT_EQ(clean_line("a\x7F\xC2\x85\xE2\x80\xA8\xE2\x80\xA9z"), "a    z");
   EXPECT_EQ(clean_line("a\xFFz"), "a\xEF\xBF\xBDz");
-  EXPECT_EQ(
-      clean_line("caf\xC3\xA9 \xF0\x9F\x98\x80"),
-      "caf\xC3\xA9 \xF0\x9F\x98\x80");
+  EXPECT_EQ(clean_line("caf\xC3\xA9 \xF0\x9F\x98\x80"), "caf\xC3\xA9 \xF0\x9F\x98\x80");
 }
 
 TEST(LineReader, ReadsEveryKindOfLineEnd) {

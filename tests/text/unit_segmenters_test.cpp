@@ -44,9 +44,7 @@ TEST(CharacterSegmenter, GivesOneSymbolPerCodePoint) {
 
 TEST(CharacterSegmenter, KeepsEveryBlankAsASymbol) {
   const auto segmenter = make_character_segmenter();
-  EXPECT_THAT(
-      segmenter->split(" a  b "),
-      ElementsAre("▁", "a", "▁", "▁", "b", "▁"));
+  EXPECT_THAT(segmenter->split(" a  b "), ElementsAre("▁", "a", "▁", "▁", "b", "▁"));
   EXPECT_THAT(segmenter->split("   "), ElementsAre("▁", "▁", "▁"));
   EXPECT_EQ(segmenter->join(segmenter->split(" a  b ")), " a  b ");
   EXPECT_EQ(segmenter->join(segmenter->split("a▁b")), "a b");
@@ -62,9 +60,7 @@ TEST(CharacterSegmenter, PrintsForeignSymbolsAsTheyAre) {
 
 TEST(ByteSegmenter, SpellsEveryByte) {
   const auto segmenter = make_byte_segmenter();
-  EXPECT_THAT(
-      segmenter->split("a é"),
-      ElementsAre("<0x61>", "<0x20>", "<0xC3>", "<0xA9>"));
+  EXPECT_THAT(segmenter->split("a é"), ElementsAre("<0x61>", "<0x20>", "<0xC3>", "<0xA9>"));
   EXPECT_THAT(segmenter->split("   "), Symbols(3, "<0x20>"));
   EXPECT_THAT(segmenter->split(""), IsEmpty());
   EXPECT_EQ(segmenter->kind(), Subword::kBytes);
@@ -86,8 +82,7 @@ TEST(ByteSegmenter, LeavesIncompleteCharactersAndForeignSymbols) {
   const auto segmenter = make_byte_segmenter();
   EXPECT_EQ(segmenter->join({"<0x61>", "<0xE6>", "<0xBC>"}), "a\xE6\xBC");
   EXPECT_EQ(
-      segmenter->join({"<unk>", "<0x62>", "<0xc3>", "<0x1>", "<0xGG>"}),
-      "<unk>b<0xc3><0x1><0xGG>");
+      segmenter->join({"<unk>", "<0x62>", "<0xc3>", "<0x1>", "<0xGG>"}), "<unk>b<0xc3><0x1><0xGG>");
 }
 
 TEST(UnitText, CountsBlanksAndDecodesThemAgain) {
@@ -98,20 +93,15 @@ TEST(UnitText, CountsBlanksAndDecodesThemAgain) {
     EXPECT_TRUE(text.source->encode("\r").empty());
     for (const char* line : {"   ", " a  b", "é ", "a é", ""})
       EXPECT_EQ(text.source->decode(text.source->encode(line)), line);
-    EXPECT_EQ(text.source->encode("a\tb"), text.source->encode("a b"))
-        << "tabs are blanks";
+    EXPECT_EQ(text.source->encode("a\tb"), text.source->encode("a b")) << "tabs are blanks";
   }
 }
 
 TEST(UnitText, VisitsTheSymbolsThatItSplits) {
   for (const auto& segmenter :
-       {make_character_segmenter(),
-        make_byte_segmenter(),
-        make_word_segmenter()}) {
+       {make_character_segmenter(), make_byte_segmenter(), make_word_segmenter()}) {
     Symbols visited;
-    segmenter->visit(" a é漢", [&](std::string_view symbol) {
-      visited.emplace_back(symbol);
-    });
+    segmenter->visit(" a é漢", [&](std::string_view symbol) { visited.emplace_back(symbol); });
     EXPECT_FALSE(visited.empty());
     EXPECT_EQ(visited, segmenter->split(" a é漢"));
   }
@@ -146,15 +136,13 @@ TEST(UnitText, LimitsOfTheVocabularyAreRefusedForBytes) {
   options.min_count = 2;
   EXPECT_EQ(
       error_of<UsageError>([&] { options.validate(); }),
-      "text.min_count has no effect with text.subword = 'bytes': its "
-      "vocabulary is all 256 bytes");
+      "text.min_count has no effect with text.subword = 'bytes': its vocabulary is all 256 bytes");
   options.min_count = 1;
   options.max_vocabulary = 100;
   EXPECT_EQ(
       error_of<UsageError>([&] { options.validate("lm.text"); }),
-      "lm.text.max_vocabulary has no effect with lm.text.subword = 'bytes': "
-      "its "
-      "vocabulary is all 256 bytes");
+      "lm.text.max_vocabulary has no effect with lm.text.subword = 'bytes': its vocabulary is all "
+      "256 bytes");
 }
 
 TEST(UnitText, LearnedModelsAreRefused) {

@@ -27,8 +27,7 @@ std::string load_error(const std::string& text) {
 }
 
 TEST(Vocabulary, SortsByCountThenSymbolAndPadsToAMultiple) {
-  const Vocabulary v =
-      Vocabulary::build({{"b", 5}, {"a", 5}, {"é", 5}, {"z", 9}, {"Z", 1}});
+  const Vocabulary v = Vocabulary::build({{"b", 5}, {"a", 5}, {"é", 5}, {"z", 9}, {"Z", 1}});
   EXPECT_EQ(
       v.to_text(),
       "z 9\na 5\nb 5\né 5\nZ 1\n"
@@ -52,17 +51,12 @@ TEST(Vocabulary, HasFairseqsSpecialIds) {
 }
 
 TEST(Vocabulary, SpecialSymbolsInTheTextAreNotListedAgain) {
-  const Vocabulary v =
-      Vocabulary::build({{"<unk>", 7}, {"</s>", 3}, {"a", 1}}, 1, 0, 1);
+  const Vocabulary v = Vocabulary::build({{"<unk>", 7}, {"</s>", 3}, {"a", 1}}, 1, 0, 1);
   EXPECT_EQ(v.to_text(), "a 1\n");
 }
 
 TEST(Vocabulary, DropsRareSymbolsAndThoseBeyondTheLargestSize) {
-  const std::map<std::string, int64_t> counts = {
-      {"a", 3},
-      {"b", 2},
-      {"c", 2},
-      {"d", 1}};
+  const std::map<std::string, int64_t> counts = {{"a", 3}, {"b", 2}, {"c", 2}, {"d", 1}};
   EXPECT_EQ(Vocabulary::build(counts, 2, 0, 1).to_text(), "a 3\nb 2\nc 2\n");
   EXPECT_EQ(Vocabulary::build(counts, 1, 6, 1).to_text(), "a 3\nb 2\n");
   EXPECT_EQ(Vocabulary::build(counts, 1, 2, 1).size(), 4);
@@ -70,14 +64,11 @@ TEST(Vocabulary, DropsRareSymbolsAndThoseBeyondTheLargestSize) {
 
 TEST(Vocabulary, PaddingSkipsMadeUpWordsThatAreThere) {
   const Vocabulary v = Vocabulary::build({{"madeupword0000", 4}}, 1, 0, 7);
-  EXPECT_EQ(
-      v.to_text(),
-      "madeupword0000 4\nmadeupword0001 0\nmadeupword0002 0\n");
+  EXPECT_EQ(v.to_text(), "madeupword0000 4\nmadeupword0001 0\nmadeupword0002 0\n");
 }
 
 TEST(Vocabulary, RowsThatOnlyFillUpAreKnownByNameAndCount) {
-  const Vocabulary built =
-      Vocabulary::build({{"madeupword0001", 4}, {"a", 2}}, 1, 0, 8);
+  const Vocabulary built = Vocabulary::build({{"madeupword0001", 4}, {"a", 2}}, 1, 0, 8);
   EXPECT_EQ(built.symbol(4), "madeupword0001");
   EXPECT_THAT(built.padding(), ::testing::ElementsAre(6, 7));
   EXPECT_EQ(built.text_id("madeupword0001"), 4);
@@ -106,14 +97,9 @@ TEST(Vocabulary, AByteOrderMarkMayBeItsFirstSymbol) {
 }
 
 TEST(Vocabulary, RequiredSymbolsStayWhateverTheLimits) {
-  const std::map<std::string, int64_t> counts =
-      {{"a", 9}, {"b", 8}, {"c", 7}, {"x", 0}, {"y", 1}};
-  EXPECT_EQ(
-      Vocabulary::build(counts, 2, 7, 1, {"x", "y"}).to_text(),
-      "a 9\ny 1\nx 0\n");
-  EXPECT_EQ(
-      Vocabulary::build(counts, 2, 0, 1, {"y", "z"}).to_text(),
-      "a 9\nb 8\nc 7\ny 1\n");
+  const std::map<std::string, int64_t> counts = {{"a", 9}, {"b", 8}, {"c", 7}, {"x", 0}, {"y", 1}};
+  EXPECT_EQ(Vocabulary::build(counts, 2, 7, 1, {"x", "y"}).to_text(), "a 9\ny 1\nx 0\n");
+  EXPECT_EQ(Vocabulary::build(counts, 2, 0, 1, {"y", "z"}).to_text(), "a 9\nb 8\nc 7\ny 1\n");
 }
 
 TEST(Vocabulary, HasWhatTextCanGet) {
@@ -140,8 +126,7 @@ TEST(Vocabulary, ReadsCarriageReturnsAndAMissingFinalNewline) {
 }
 
 TEST(Vocabulary, TheOverwriteFlagGivesASymbolANewId) {
-  const std::string text =
-      "a 3\nb 2\na 1 #fairseq:overwrite\n<unk> 5 #fairseq:overwrite\n";
+  const std::string text = "a 3\nb 2\na 1 #fairseq:overwrite\n<unk> 5 #fairseq:overwrite\n";
   const Vocabulary v = load(text);
   EXPECT_EQ(v.size(), 8);
   EXPECT_EQ(v.id("a"), 6);
@@ -162,10 +147,9 @@ TEST(Vocabulary, CountsAreWrittenAsPythonReadsThem) {
   EXPECT_EQ(
       load("a +5\nb 1_000\nc -2_0_0\nd 007\ne -0\nf 0_1\n").to_text(),
       "a 5\nb 1000\nc -200\nd 7\ne 0\nf 1\n");
-  const Vocabulary large =
-      load("a 99999999999999999999\nb -99999999999999999999\n"
-           "c 9223372036854775808\nd 9223372036854775807\n"
-           "e -9223372036854775808\nf 1_000_000_000_000_000_000_000\n");
+  const Vocabulary large = load("a 99999999999999999999\nb -99999999999999999999\n"
+                                "c 9223372036854775808\nd 9223372036854775807\n"
+                                "e -9223372036854775808\nf 1_000_000_000_000_000_000_000\n");
   EXPECT_EQ(
       large.to_text(),
       "a 9223372036854775807\nb -9223372036854775808\n"
@@ -187,25 +171,19 @@ TEST(Vocabulary, CountsAreWrittenAsPythonReadsThem) {
         "5.0",
         "1e3",
         "\u0665"})
-    EXPECT_THAT(
-        load_error(concat("a ", count, "\n")),
-        HasSubstr(":1: 'symbol count' was wanted"))
+    EXPECT_THAT(load_error(concat("a ", count, "\n")), HasSubstr(":1: 'symbol count' was wanted"))
         << count;
 }
 
 TEST(Vocabulary, ErrorsNameFileAndLine) {
-  EXPECT_EQ(
-      load_error("a 3\nb\n"),
-      ":2: 'symbol count' was wanted, but got 'b'");
-  EXPECT_EQ(
-      load_error("a x3\n"),
-      ":1: 'symbol count' was wanted, but got 'a x3'");
+  EXPECT_EQ(load_error("a 3\nb\n"), ":2: 'symbol count' was wanted, but got 'b'");
+  EXPECT_EQ(load_error("a x3\n"), ":1: 'symbol count' was wanted, but got 'a x3'");
   EXPECT_EQ(load_error("a 3\n\n"), ":2: 'symbol count' was wanted, but got ''");
   EXPECT_EQ(load_error(" 3\n"), ":1: 'symbol count' was wanted, but got ' 3'");
   EXPECT_EQ(
       load_error("a 3\nb 1\na 1\n"),
-      ":3: the symbol 'a' is there already, as id 4 (a line may end in "
-      "#fairseq:overwrite to replace it)");
+      ":3: the symbol 'a' is there already, as id 4 (a line may end in #fairseq:overwrite to "
+      "replace it)");
   EXPECT_THAT(load_error("</s> 3\n"), HasSubstr("as id 2"));
   EXPECT_THAT(load_error("a 3\n\xFF 2\n"), HasSubstr(":2: UTF-8 was wanted"));
   EXPECT_EQ(load_error(""), ": a dictionary was wanted, but the file is empty");
@@ -213,12 +191,8 @@ TEST(Vocabulary, ErrorsNameFileAndLine) {
 
 TEST(Vocabulary, AnIdOutOfRangeIsAnError) {
   const Vocabulary v = Vocabulary::build({{"a", 1}});
-  EXPECT_EQ(
-      error_of([&] { v.symbol(8); }),
-      "an id must be from 0 to 7, but got 8");
-  EXPECT_EQ(
-      error_of([&] { v.symbol(-1); }),
-      "an id must be from 0 to 7, but got -1");
+  EXPECT_EQ(error_of([&] { v.symbol(8); }), "an id must be from 0 to 7, but got 8");
+  EXPECT_EQ(error_of([&] { v.symbol(-1); }), "an id must be from 0 to 7, but got -1");
 }
 
 }  // namespace

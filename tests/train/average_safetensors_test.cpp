@@ -24,17 +24,13 @@ class AverageSafetensors : public ::testing::Test {
       const std::vector<T>& values,
       ElementType type) {
     const TensorView view = {
-        type,
-        {static_cast<int64_t>(values.size())},
-        std::as_bytes(std::span<const T>(values))};
+        type, {static_cast<int64_t>(values.size())}, std::as_bytes(std::span<const T>(values))};
     const auto path = folder_.path() / file;
     write_safetensors(path, {{name, view}}, {});
     return path;
   }
 
-  std::vector<float> read(
-      const std::filesystem::path& file,
-      const std::string& name) {
+  std::vector<float> read(const std::filesystem::path& file, const std::string& name) {
     const SafetensorsReader reader(file);
     const TensorView& view = reader.at(name);
     EXPECT_EQ(view.type, ElementType::kF32);
@@ -87,11 +83,9 @@ TEST_F(AverageSafetensors, ADecayThatIsNoShareIsRefused) {
 
 TEST_F(AverageSafetensors, SixteenBitTypesAreReadExactly) {
   // 1, -2.5, the smallest denormal 2^-24
-  const auto half =
-      write<uint16_t>("h", "w", {0x3C00, 0xC100, 0x0001}, ElementType::kF16);
+  const auto half = write<uint16_t>("h", "w", {0x3C00, 0xC100, 0x0001}, ElementType::kF16);
   // 1, -2.5, 2^-24
-  const auto brain =
-      write<uint16_t>("b", "w", {0x3F80, 0xC020, 0x3380}, ElementType::kBF16);
+  const auto brain = write<uint16_t>("b", "w", {0x3F80, 0xC020, 0x3380}, ElementType::kBF16);
   const auto out = folder_.path() / "out";
   average_safetensors({half, brain}, out, {});
   EXPECT_THAT(read(out, "w"), ElementsAre(1, -2.5f, 0x1p-24f));
@@ -110,29 +104,18 @@ TEST_F(AverageSafetensors, NumbersThatAreNotFiniteAreRefused) {
   const auto good = write<float>("good", "w", {1, 2, 3}, ElementType::kF32);
   const auto nan = write<float>("nan", "w", {1, NAN, NAN}, ElementType::kF32);
   const auto up = write<float>("up", "w", {INFINITY, 1, 1}, ElementType::kF32);
-  const auto half =
-      write<uint16_t>("half", "w", {0x3C00, 0x7C00, 0}, ElementType::kF16);
-  const auto large =
-      write<double>("large", "w", {1e300, 0, 0}, ElementType::kF64);
+  const auto half = write<uint16_t>("half", "w", {0x3C00, 0x7C00, 0}, ElementType::kF16);
+  const auto large = write<double>("large", "w", {1e300, 0, 0}, ElementType::kF64);
   const auto out = folder_.path() / "out";
   const auto message = [&](const std::filesystem::path& second) {
-    return testing::error_of([&] {
-      average_safetensors({good, second, good}, out, {});
-    });
+    return testing::error_of([&] { average_safetensors({good, second, good}, out, {}); });
   };
   EXPECT_THAT(
       message(nan),
-      HasSubstr("nan: tensor 'w' must hold finite numbers, but 2 of them are "
-                "NaN or infinite"));
-  EXPECT_THAT(
-      message(up),
-      HasSubstr("up: tensor 'w' must hold finite numbers"));
-  EXPECT_THAT(
-      message(half),
-      HasSubstr("half: tensor 'w' must hold finite numbers"));
-  EXPECT_THAT(
-      message(large),
-      HasSubstr("the mean of tensor 'w' is too large for float32"));
+      HasSubstr("nan: tensor 'w' must hold finite numbers, but 2 of them are NaN or infinite"));
+  EXPECT_THAT(message(up), HasSubstr("up: tensor 'w' must hold finite numbers"));
+  EXPECT_THAT(message(half), HasSubstr("half: tensor 'w' must hold finite numbers"));
+  EXPECT_THAT(message(large), HasSubstr("the mean of tensor 'w' is too large for float32"));
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
@@ -146,22 +129,17 @@ TEST_F(AverageSafetensors, TheOutputMayBeAnInput) {
 TEST_F(AverageSafetensors, DifferencesAreErrorsThatNameFileAndTensor) {
   const auto a = write<float>("a", "weight", {1, 2}, ElementType::kF32);
   const auto other = write<float>("other", "weigth", {1, 2}, ElementType::kF32);
-  const auto longer =
-      write<float>("longer", "weight", {1, 2, 3}, ElementType::kF32);
-  const auto whole =
-      write<int64_t>("whole", "weight", {1, 2}, ElementType::kI64);
+  const auto longer = write<float>("longer", "weight", {1, 2, 3}, ElementType::kF32);
+  const auto whole = write<int64_t>("whole", "weight", {1, 2}, ElementType::kI64);
   const auto out = folder_.path() / "out";
   const auto message = [&](const std::filesystem::path& second) {
-    return testing::error_of([&] {
-      average_safetensors({a, second}, out, {});
-    });
+    return testing::error_of([&] { average_safetensors({a, second}, out, {}); });
   };
   EXPECT_THAT(message(other), HasSubstr("no tensor 'weight'"));
   EXPECT_THAT(
       message(longer),
       ::testing::AllOf(
-          HasSubstr("longer: tensor 'weight' must have shape [2]"),
-          HasSubstr("has [3]")));
+          HasSubstr("longer: tensor 'weight' must have shape [2]"), HasSubstr("has [3]")));
   EXPECT_THAT(message(whole), HasSubstr("can be averaged"));
   EXPECT_THAT(message(folder_.path() / "absent"), HasSubstr("absent"));
   EXPECT_THAT(

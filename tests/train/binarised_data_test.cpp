@@ -16,9 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// The lines of a file as ids of a dictionary, each with </s>.
-testing::Sentences ids_of(
-    const std::filesystem::path& file,
-    const Vocabulary& vocabulary) {
+testing::Sentences ids_of(const std::filesystem::path& file, const Vocabulary& vocabulary) {
   testing::Sentences sentences;
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);) {
@@ -56,8 +54,8 @@ class BinarisedRun : public testing::TinyTask {
       const auto sentences = ids_of(file, dictionary());
       const auto bytes = mapped ? testing::mapped_bytes<uint16_t>(sentences, 8)
                                 : testing::cached_bytes<int32_t>(sentences, 4);
-      const std::string name = std::filesystem::path(file).filename().string() +
-          (mapped ? ".m" : ".c");
+      const std::string name =
+          std::filesystem::path(file).filename().string() + (mapped ? ".m" : ".c");
       file = bytes.write(folder_, name);
     }
   }
@@ -69,9 +67,7 @@ class BinarisedRun : public testing::TinyTask {
 
   void expect_same(const std::string& a, const std::string& b) const {
     for (const char* file : {"model.safetensors", "training/state.safetensors"})
-      EXPECT_TRUE(
-          testing::tensors_of(path(a) / file) ==
-          testing::tensors_of(path(b) / file))
+      EXPECT_TRUE(testing::tensors_of(path(a) / file) == testing::tensors_of(path(b) / file))
           << b << ' ' << file;
     for (const char* kind : {"train", "validation"}) {
       const auto wanted = records(a, kind);
@@ -80,17 +76,12 @@ class BinarisedRun : public testing::TinyTask {
       EXPECT_GT(wanted.size(), 0) << b;
       for (size_t i = 0; i < wanted.size(); ++i)
         for (const char* field : {"loss_base2", "nll_base2", "bleu"})
-          EXPECT_EQ(
-              found[i].value(field, Json()),
-              wanted[i].value(field, Json()))
+          EXPECT_EQ(found[i].value(field, Json()), wanted[i].value(field, Json()))
               << b << ' ' << kind << ' ' << field;
     }
   }
 
-  void expect_same_file(
-      const std::string& a,
-      const std::string& b,
-      const std::string& file) const {
+  void expect_same_file(const std::string& a, const std::string& b, const std::string& file) const {
     EXPECT_EQ(
         read_file(path(a) / "training" / "data" / file),
         read_file(path(b) / "training" / "data" / file))
@@ -109,8 +100,7 @@ class BinarisedRun : public testing::TinyTask {
     config_.model.dim = 32;
     config_.model.ffn_dim = 64;
     config_.model.max_positions = 64;
-    config_.model.decoder =
-        testing::tiny_model(BlockKind::kDynamicConv).decoder;
+    config_.model.decoder = testing::tiny_model(BlockKind::kDynamicConv).decoder;
     config_.data.stream.block_tokens = 12;
     config_.data.train = {path("train.source"), path("train.target")};
     config_.data.valid = {path("valid.source")};
@@ -189,9 +179,8 @@ TEST_F(BinarisedRun, NothingCanBeLearnedFromIds) {
   config_.text.source_dictionary.clear();
   EXPECT_THAT(
       error(),
-      HasSubstr(
-          "from whose ids nothing can be learned: text.source_dictionary must "
-          "name the file that they were made with"));
+      HasSubstr("from whose ids nothing can be learned: text.source_dictionary must name the file "
+                "that they were made with"));
   config_.text.joined = false;
   config_.model.tie = Tying::kNone;
   config_.text.source_dictionary = path("dict.txt");
@@ -202,34 +191,28 @@ TEST_F(BinarisedRun, NothingCanBeLearnedFromIds) {
   EXPECT_THAT(error(), HasSubstr("text.sentencepiece_model must name"));
   EXPECT_FALSE(std::filesystem::exists(path("run")));
   config_.data.train_target = {path("train.target")};
-  EXPECT_THAT(
-      error(),
-      HasSubstr("data.train_source and data.train_target must both be"));
+  EXPECT_THAT(error(), HasSubstr("data.train_source and data.train_target must both be"));
 }
 
 TEST_F(BinarisedRun, IdsOfAnotherDictionaryNameTheSentence) {
   config_.data.valid_source = {
-      testing::mapped_bytes<uint16_t>({{4, 2}, {16, 2}}, 8)
-          .write(folder_, "other")};
+      testing::mapped_bytes<uint16_t>({{4, 2}, {16, 2}}, 8).write(folder_, "other")};
   config_.data.valid_target = config_.data.valid_source;
   EXPECT_THAT(
       testing::error_of([&] { train_model(request("run")); }),
-      HasSubstr("other.bin: wrong dictionary for this data: sentence 2 holds "
-                "the id 16, but the dictionary has ids from 0 to 15"));
+      HasSubstr("other.bin: wrong dictionary for this data: sentence 2 holds the id 16, but the "
+                "dictionary has ids from 0 to 15"));
 }
 
 TEST_F(BinarisedRun, ALanguageModelKnowsUnknownFromIds) {
   make_language_model();
   binarise_all(/*mapped=*/true);
   const std::string unknown =
-      testing::mapped_bytes<uint16_t>({{4, 2}, {5, 3, 2}}, 8)
-          .write(folder_, "unknown");
+      testing::mapped_bytes<uint16_t>({{4, 2}, {5, 3, 2}}, 8).write(folder_, "unknown");
   config_.data.valid = {unknown};
   EXPECT_THAT(
       testing::error_of([&] { train_model(request("run")); }),
-      HasSubstr(
-          "unknown.bin: sentence 2: the symbol '<unk>' is not in the model's "
-          "vocabulary"));
+      HasSubstr("unknown.bin: sentence 2: the symbol '<unk>' is not in the model's vocabulary"));
   config_.data.train.push_back(unknown);
   train_model(request("knows"));
   EXPECT_TRUE(load_language_model(path("knows")).text.knows_unknown);

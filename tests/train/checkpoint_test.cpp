@@ -19,9 +19,7 @@ using ::testing::HasSubstr;
 
 /// A little model with an optimiser that has made two steps.
 struct LittleRun {
-  explicit LittleRun(
-      int64_t width = 5,
-      OptimizerKind kind = OptimizerKind::kAdam)
+  explicit LittleRun(int64_t width = 5, OptimizerKind kind = OptimizerKind::kAdam)
       : module(width, 3), parameters(*module) {
     options.kind = kind;
     optimizer.emplace(options, parameters.values());
@@ -64,9 +62,7 @@ TEST_F(TrainingState, EverythingComesBack) {
     save_state(file(), run.position, {{"note", "x"}}, run.tensors());
     LittleRun other(5, kind);
     const SavedState saved = read_state(file());
-    EXPECT_EQ(
-        write_options(saved.position).dump(),
-        write_options(run.position).dump());
+    EXPECT_EQ(write_options(saved.position).dump(), write_options(run.position).dump());
     EXPECT_EQ(saved.position.current.loss, 0.1 + 0.2);  // to the bit
     EXPECT_EQ(saved.position.best, 1.0 / 3);
     EXPECT_EQ(saved.settings, (Json{{"note", "x"}}));
@@ -91,15 +87,13 @@ TEST_F(TrainingState, AMovingAverageComesBackAndIsMissed) {
   run.average[run.bias()].fill_(NAN);
   save_state(file(), run.position, {}, run.tensors());
   EXPECT_THAT(
-      testing::error_of(
-          [&] { load_state_tensors(file(), run.position, other.tensors()); }),
+      testing::error_of([&] { load_state_tensors(file(), run.position, other.tensors()); }),
       HasSubstr("average of parameter 'bias' must hold finite numbers"));
   EXPECT_EQ(find_unsound(run.tensors())->not_finite, 1u);
   run.average = at::Tensor();
   save_state(file(), run.position, {}, run.tensors());
   EXPECT_THAT(
-      testing::error_of(
-          [&] { load_state_tensors(file(), run.position, other.tensors()); }),
+      testing::error_of([&] { load_state_tensors(file(), run.position, other.tensors()); }),
       HasSubstr("no tensor 'average'"));
 }
 
@@ -111,22 +105,18 @@ TEST_F(TrainingState, ParametersThatAreNotFiniteAreRefused) {
   }
   save_state(file(), run.position, {}, run.tensors());
   EXPECT_EQ(
-      testing::error_of(
-          [&] { load_state_tensors(file(), run.position, run.tensors()); }),
+      testing::error_of([&] { load_state_tensors(file(), run.position, run.tensors()); }),
       file().string() +
-          ": parameter 'bias' must hold finite numbers, but 1 of them is NaN "
-          "or "
-          "infinite: the training diverged, or the file is damaged");
+          ": parameter 'bias' must hold finite numbers, but 1 of them is NaN or infinite: the "
+          "training diverged, or the file is damaged");
 }
 
 TEST_F(TrainingState, NumbersOfTheOptimizerThatStopItAreRefused) {
   const auto error = [&](LittleRun& run) {
     save_state(file(), run.position, {}, run.tensors());
-    return testing::error_of(
-        [&] { load_state_tensors(file(), run.position, run.tensors()); });
+    return testing::error_of([&] { load_state_tensors(file(), run.position, run.tensors()); });
   };
-  for (const auto& [kind, name, value] :
-       std::vector<std::tuple<OptimizerKind, std::string, float>>{
+  for (const auto& [kind, name, value] : std::vector<std::tuple<OptimizerKind, std::string, float>>{
            {OptimizerKind::kAdam, "first_moment", INFINITY},
            {OptimizerKind::kAdam, "second_moment", INFINITY},
            {OptimizerKind::kAdam, "second_moment", NAN},
@@ -140,8 +130,8 @@ TEST_F(TrainingState, NumbersOfTheOptimizerThatStopItAreRefused) {
             file().string(),
             ": optimizer.",
             name,
-            " of parameter 'bias' must hold finite numbers, but 1 of them is "
-            "NaN or infinite: the training diverged, or the file is damaged"));
+            " of parameter 'bias' must hold finite numbers, but 1 of them is NaN or infinite: the "
+            "training diverged, or the file is damaged"));
     EXPECT_EQ(find_unsound(run.tensors())->not_finite, 1u);
   }
   LittleRun run;
@@ -153,8 +143,8 @@ TEST_F(TrainingState, NumbersOfTheOptimizerThatStopItAreRefused) {
   EXPECT_EQ(
       error(run),
       file().string() +
-          ": optimizer.second_moment of parameter 'weight' must hold squares, "
-          "but 2 of them are below 0: the file is damaged");
+          ": optimizer.second_moment of parameter 'weight' must hold squares, but 2 of them are "
+          "below 0: the file is damaged");
 }
 
 TEST_F(TrainingState, APartialGradientThatIsNotFiniteComesBack) {
@@ -174,9 +164,7 @@ TEST_F(TrainingState, CountsBelowZeroAreRefused) {
   save_state(file(), run.position, {}, run.tensors());
   EXPECT_EQ(
       testing::error_of([&] { read_state(file()); }),
-      file().string() +
-          ": the training state is damaged: its batch must be >= 0, but got "
-          "-1");
+      file().string() + ": the training state is damaged: its batch must be >= 0, but got -1");
   run.position.batch = 0;
   run.position.optimizer.steps = -2;
   save_state(file(), run.position, {}, run.tensors());
@@ -189,12 +177,9 @@ TEST_F(TrainingState, TruncationAnywhereIsAClearError) {
   LittleRun run;
   save_state(file(), run.position, {}, run.tensors());
   const std::string whole = read_file(file());
-  for (const size_t size :
-       {size_t{0}, size_t{7}, size_t{9}, whole.size() / 2, whole.size() - 1}) {
+  for (const size_t size : {size_t{0}, size_t{7}, size_t{9}, whole.size() / 2, whole.size() - 1}) {
     write_file_atomically(file(), whole.substr(0, size));
-    EXPECT_THAT(
-        testing::error_of([&] { read_state(file()); }),
-        HasSubstr(file().string()))
+    EXPECT_THAT(testing::error_of([&] { read_state(file()); }), HasSubstr(file().string()))
         << size << " bytes";
   }
 }
@@ -206,9 +191,7 @@ TEST_F(TrainingState, AFlippedBitIsNoticed) {
   const size_t position = read_file(file()).find("update") + 10;
   for (const size_t byte : {size - 3, position}) {
     damage(byte);
-    EXPECT_THAT(
-        testing::error_of([&] { read_state(file()); }),
-        HasSubstr(file().string()))
+    EXPECT_THAT(testing::error_of([&] { read_state(file()); }), HasSubstr(file().string()))
         << "byte " << byte;
     damage(byte);
     EXPECT_NO_THROW(read_state(file()));
@@ -224,16 +207,14 @@ TEST_F(TrainingState, AnotherModelsStateIsRefused) {
   save_state(file(), run.position, {}, run.tensors());
   LittleRun other(6);
   EXPECT_THAT(
-      testing::error_of(
-          [&] { load_state_tensors(file(), run.position, other.tensors()); }),
+      testing::error_of([&] { load_state_tensors(file(), run.position, other.tensors()); }),
       HasSubstr("belongs to a model with other parameters"));
 }
 
 TEST_F(TrainingState, AModelFileIsNoState) {
   write_safetensors(file(), {}, {{"format", "pt"}});
   EXPECT_THAT(
-      testing::error_of([&] { read_state(file()); }),
-      HasSubstr("reads training states of format"));
+      testing::error_of([&] { read_state(file()); }), HasSubstr("reads training states of format"));
   write_safetensors(file(), {}, {});
   EXPECT_THAT(
       testing::error_of([&] { read_state(file()); }),
@@ -257,10 +238,7 @@ TEST_F(TrainingState, SettingsOfAnotherKindAreNamed) {
         {{{"processes", 1.5}}, "processes cannot be 1.5"}})
     EXPECT_EQ(
         message(settings),
-        concat(
-            file().string(),
-            ": the settings of the run are malformed: ",
-            wanted));
+        concat(file().string(), ": the settings of the run are malformed: ", wanted));
 }
 
 TEST_F(TrainingState, OtherVersionsAreRefusedByName) {
@@ -276,8 +254,8 @@ TEST_F(TrainingState, OtherVersionsAreRefusedByName) {
             "1', but got '",
             known,
             version,
-            "': another version of seqconv wrote it; resume with that one, or "
-            "start another run from the model with --init-from")));
+            "': another version of seqconv wrote it; resume with that one, or start another run "
+            "from the model with --init-from")));
   }
 }
 
@@ -288,8 +266,7 @@ TEST_F(TrainingState, AFullDiskLeavesTheOldState) {
   {
     const testing::FileSizeLimit limit(200);
     EXPECT_THAT(
-        testing::error_of(
-            [&] { save_state(file(), run.position, {}, run.tensors()); }),
+        testing::error_of([&] { save_state(file(), run.position, {}, run.tensors()); }),
         HasSubstr(concat("cannot write '", file().string())));
   }
   EXPECT_EQ(read_state(file()).position.update, 2);

@@ -28,20 +28,17 @@ TEST(PrecisionFault, IsNoneWhereTheDeviceHasThePrecision) {
 TEST(PrecisionFault, SaysWhatWasWantedWhatTheDeviceIsAndWhatToDo) {
   EXPECT_EQ(
       precision_fault(Precision::kBFloat16, kGpu, {7, 5}),
-      "training.precision is \"bfloat16\", which needs a CUDA device of "
-      "compute capability 8.0 or above, but the model is trained on cuda:2 of "
-      "compute capability 7.5: set training.precision to float32 or float16, "
-      "or training.device to a device that has bfloat16");
+      "training.precision is \"bfloat16\", which needs a CUDA device of compute capability 8.0 or "
+      "above, but the model is trained on cuda:2 of compute capability 7.5: set training.precision "
+      "to float32 or float16, or training.device to a device that has bfloat16");
   EXPECT_THAT(
       precision_fault(Precision::kFloat16, kGpu, {5, 2}),
       AllOf(
-          HasSubstr("\"float16\", which needs a CUDA device of compute "
-                    "capability 5.3"),
+          HasSubstr("\"float16\", which needs a CUDA device of compute capability 5.3"),
           HasSubstr("cuda:2 of compute capability 5.2"),
           HasSubstr("set training.precision to float32, or")));
   EXPECT_THAT(
-      precision_fault(Precision::kBFloat16, kGpu, {5, 2}),
-      Not(HasSubstr("float32 or float16")));
+      precision_fault(Precision::kBFloat16, kGpu, {5, 2}), Not(HasSubstr("float32 or float16")));
 }
 
 TEST(PrecisionFault, OfACpuIsFloat16) {

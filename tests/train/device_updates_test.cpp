@@ -64,8 +64,7 @@ struct SmallRun {
         spoil(*this);
     }
     ++position.update;
-    updates->end(
-        {.clip_norm = config.optimizer.clip_norm, .learning_rate = rate});
+    updates->end({.clip_norm = config.optimizer.clip_norm, .learning_rate = rate});
   }
 
   TrainConfig config;
@@ -106,8 +105,7 @@ class DeviceUpdates : public testing::TinyTask {
 TEST_F(DeviceUpdates, DecideAsTheHostDoes) {
   const auto nothing = [](SmallRun&) {};
   const auto not_finite = [](SmallRun& run) {
-    run.parameters.gradients().narrow(0, 3, 1).fill_(
-        std::numeric_limits<float>::quiet_NaN());
+    run.parameters.gradients().narrow(0, 3, 1).fill_(std::numeric_limits<float>::quiet_NaN());
   };
   // The loss of the second batch, whose gradient would be none either.
   at::Tensor kept;
@@ -124,14 +122,11 @@ TEST_F(DeviceUpdates, DecideAsTheHostDoes) {
     config_.optimizer.kind = kind;
     const std::string name = concat("run", static_cast<int>(kind));
     SmallRun host(config_, set_up_run(request(name + "h")), make_host_updates);
-    SmallRun device(
-        config_,
-        set_up_run(request(name + "d")),
-        make_device_updates);
+    SmallRun device(config_, set_up_run(request(name + "d")), make_device_updates);
     for (SmallRun* run : {&host, &device}) {
       at::NoGradGuard no_grad;
-      for (const auto& [rate, spoil] : std::initializer_list<
-               std::pair<double, std::function<void(SmallRun&)>>>{
+      for (const auto& [rate, spoil] :
+           std::initializer_list<std::pair<double, std::function<void(SmallRun&)>>>{
                {0.01, not_finite},
                {0.02, nothing},
                {0.03, nothing},
@@ -165,12 +160,8 @@ TEST_F(DeviceUpdates, DecideAsTheHostDoes) {
     // Adam's first steps are as long as the rate, whatever the gradient is:
     // where one is but rounding they differ.
     const double bound = kind == OptimizerKind::kAdam ? 2e-5 : 1e-6;
-    EXPECT_LE(
-        difference(device.parameters.values(), host.parameters.values()),
-        bound);
-    EXPECT_LE(
-        difference(device.average.values(), host.average.values()),
-        bound);
+    EXPECT_LE(difference(device.parameters.values(), host.parameters.values()), bound);
+    EXPECT_LE(difference(device.average.values(), host.average.values()), bound);
     for (const auto& [key, tensor] : host.optimizer.tensors())
       EXPECT_LE(difference(device.optimizer.tensors().at(key), tensor), 1e-6);
     device.updates->begin_record();
@@ -190,25 +181,17 @@ TEST_F(DeviceUpdates, AreThoseOfOneWhenTwoProcessesShareTheBatches) {
     one.update(0.001, nothing);
   one.updates->read();
   const auto share = [&](const std::shared_ptr<Communicator>& processes) {
-    SmallRun two(
-        config_,
-        set_up_run(request("two"), processes),
-        make_device_updates);
+    SmallRun two(config_, set_up_run(request("two"), processes), make_device_updates);
     for (int i = 0; i < 4; ++i)
       two.update(0.001, nothing);
     two.updates->read();
     expect_same_sums(two.position.logged, one.position.logged);
     EXPECT_NEAR(
-        two.position.gradient_norm,
-        one.position.gradient_norm,
-        1e-6 * one.position.gradient_norm);
+        two.position.gradient_norm, one.position.gradient_norm, 1e-6 * one.position.gradient_norm);
     EXPECT_EQ(two.optimizer.scalars().steps, 4);
-    EXPECT_LE(
-        difference(two.parameters.values(), one.parameters.values()),
-        2e-5);
+    EXPECT_LE(difference(two.parameters.values(), one.parameters.values()), 2e-5);
   };
-  for (const auto through :
-       {testing::Through::kMemory, testing::Through::kTorch}) {
+  for (const auto through : {testing::Through::kMemory, testing::Through::kTorch}) {
     testing::run_in_threads(2, share, through);
     std::filesystem::remove_all(path("two"));
   }
@@ -218,8 +201,7 @@ TEST_F(DeviceUpdates, TenSkippedInARowEndTheRunWhenTheyAreRead) {
   SmallRun run(config_, set_up_run(request("run")), make_device_updates);
   const auto spoil = [](SmallRun& spoiled) {
     at::NoGradGuard no_grad;
-    spoiled.parameters.gradients().fill_(
-        std::numeric_limits<float>::infinity());
+    spoiled.parameters.gradients().fill_(std::numeric_limits<float>::infinity());
   };
   for (int i = 0; i < 9; ++i)
     run.update(0.01, spoil);
@@ -232,8 +214,7 @@ TEST_F(DeviceUpdates, TenSkippedInARowEndTheRunWhenTheyAreRead) {
 
 void overflow(SmallRun& run) {
   at::NoGradGuard no_grad;
-  run.parameters.gradients().narrow(0, 3, 1).fill_(
-      std::numeric_limits<float>::infinity());
+  run.parameters.gradients().narrow(0, 3, 1).fill_(std::numeric_limits<float>::infinity());
 }
 
 // The model is float32, so that only the arithmetic of scaling is seen.
@@ -241,11 +222,7 @@ TEST_F(DeviceUpdates, ALossScaleChangesNoUpdateButThoseItSkips) {
   const auto nothing = [](SmallRun&) {};
   const LossScaling scaling = {.on = true, .growth_interval = 3};
   SmallRun plain(config_, set_up_run(request("plain")), make_device_updates);
-  SmallRun scaled(
-      config_,
-      set_up_run(request("scaled")),
-      make_device_updates,
-      scaling);
+  SmallRun scaled(config_, set_up_run(request("scaled")), make_device_updates, scaling);
   set_log_level(LogLevel::kInfo);
   ::testing::internal::CaptureStderr();
   for (const bool spoiled : {false, true, false, false, false}) {
@@ -269,29 +246,22 @@ TEST_F(DeviceUpdates, ALossScaleChangesNoUpdateButThoseItSkips) {
   set_log_level(LogLevel::kWarning);
   EXPECT_THAT(
       said,
-      ::testing::HasSubstr("float16: the loss scale is 64 at update 2 (updates "
-                           "that it skipped: 1)"));
+      ::testing::HasSubstr(
+          "float16: the loss scale is 64 at update 2 (updates that it skipped: 1)"));
   EXPECT_THAT(said, ::testing::Not(::testing::HasSubstr("not finite")));
   EXPECT_EQ(scaled.position.loss_scale, kFirstLossScale);  // after three
   EXPECT_EQ(scaled.position.updates_at_loss_scale, 0);
   EXPECT_EQ(scaled.position.logged_skips, 1);
   EXPECT_EQ(scaled.optimizer.scalars().steps, 4);
   expect_same_sums(scaled.position.logged, plain.position.logged);
-  EXPECT_LE(
-      difference(scaled.parameters.values(), plain.parameters.values()),
-      2e-5);
+  EXPECT_LE(difference(scaled.parameters.values(), plain.parameters.values()), 2e-5);
   EXPECT_EQ(plain.position.loss_scale, 0);
   // A run goes on where it stood.
   Position saved, begin;
   saved.loss_scale = 512;
   saved.updates_at_loss_scale = 2;
   read_options(write_options(saved), "position", begin);
-  SmallRun later(
-      config_,
-      set_up_run(request("later")),
-      make_device_updates,
-      scaling,
-      begin);
+  SmallRun later(config_, set_up_run(request("later")), make_device_updates, scaling, begin);
   later.update(0.02, nothing);
   later.updates->read();
   EXPECT_EQ(later.position.loss_scale, 1024);
@@ -300,10 +270,7 @@ TEST_F(DeviceUpdates, ALossScaleChangesNoUpdateButThoseItSkips) {
 /// The loss of updates 61 to 90, in bits a token.
 double loss_in(const TrainConfig& config, const RunSetup& setup) {
   SmallRun run(
-      config,
-      setup,
-      make_device_updates,
-      {.on = config.training.precision == Precision::kFloat16});
+      config, setup, make_device_updates, {.on = config.training.precision == Precision::kFloat16});
   for (int i = 0; i < 90; ++i) {
     if (i == 60) {
       run.updates->read();
@@ -314,8 +281,7 @@ double loss_in(const TrainConfig& config, const RunSetup& setup) {
   run.updates->read();
   EXPECT_EQ(run.position.logged_skips, 0);
   const UpdateSums& sums = run.position.logged;
-  return sums.loss / static_cast<double>(sums.target_tokens) /
-      std::numbers::ln2;
+  return sums.loss / static_cast<double>(sums.target_tokens) / std::numbers::ln2;
 }
 
 // Convolutions have no float16 on the CPU; self-attention stands for them.
@@ -334,11 +300,7 @@ TEST_F(DeviceUpdates, LearnInSixteenBitsWhatTheyLearnInFloat32) {
 }
 
 TEST_F(DeviceUpdates, TrainingHasDivergedOnlyWhenTheLossScaleCannotFall) {
-  SmallRun run(
-      config_,
-      set_up_run(request("run")),
-      make_device_updates,
-      {.on = true});
+  SmallRun run(config_, set_up_run(request("run")), make_device_updates, {.on = true});
   const double halvings = std::log2(kFirstLossScale / kLeastLossScale);
   for (int i = 0; i < static_cast<int>(halvings) + 9; ++i)
     run.update(0.01, overflow);
@@ -351,11 +313,7 @@ TEST_F(DeviceUpdates, TrainingHasDivergedOnlyWhenTheLossScaleCannotFall) {
 
 // A loss does not depend on the scale.
 TEST_F(DeviceUpdates, ABrokenLossLeavesTheLossScale) {
-  SmallRun run(
-      config_,
-      set_up_run(request("run")),
-      make_device_updates,
-      {.on = true});
+  SmallRun run(config_, set_up_run(request("run")), make_device_updates, {.on = true});
   run.update(0.01, [](SmallRun& broken) {
     at::NoGradGuard no_grad;
     broken.parameters.values().fill_(std::numeric_limits<float>::infinity());
@@ -397,9 +355,7 @@ TEST_F(DeviceUpdates, SplitBatchesForWhichMemoryIsTooSmall) {
   whole.updates->read();
   split.updates->read();
   expect_same_sums(split.position.logged, whole.position.logged);
-  EXPECT_LE(
-      difference(split.parameters.values(), whole.parameters.values()),
-      2e-5);
+  EXPECT_LE(difference(split.parameters.values(), whole.parameters.values()), 2e-5);
 }
 
 // Libraries that LibTorch calls get no memory while LibTorch keeps it all.
@@ -410,8 +366,7 @@ TEST_F(DeviceUpdates, SplitBatchesForWhichALibraryGetsNoMemory) {
   SmallRun whole(config_, set_up_run(request("whole")), make_device_updates);
   SmallRun split(config_, set_up_run(request("split")), make_device_updates);
   testing::SmallMemory memory;
-  memory.fault = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling "
-                 "`cublasCreate(handle)`";
+  memory.fault = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`";
   ::testing::internal::CaptureStderr();
   set_log_level(LogLevel::kWarning);
   whole.update(0.01, nothing);
@@ -425,8 +380,7 @@ TEST_F(DeviceUpdates, SplitBatchesForWhichALibraryGetsNoMemory) {
   memory.refusals = std::numeric_limits<int>::max();
   split.update(0.01, nothing);
   EXPECT_THAT(
-      ::testing::internal::GetCapturedStderr(),
-      ::testing::HasSubstr("such batches are split"));
+      ::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("such batches are split"));
   memory.limit = 64;
   EXPECT_THAT(
       testing::error_of([&] { split.update(0.01, nothing); }),

@@ -19,18 +19,12 @@ TrainConfig small_run() {
 }
 
 RunSize size_of(int64_t processes = 1, bool on_cpu = true) {
-  return {
-      .parameters = 1000,
-      .target_vocabulary = 80,
-      .processes = processes,
-      .on_cpu = on_cpu};
+  return {.parameters = 1000, .target_vocabulary = 80, .processes = processes, .on_cpu = on_cpu};
 }
 
 TEST(MemoryEstimate, CountsWhatIsAsLargeAsTheParameters) {
   TrainConfig config = small_run();
-  const auto bytes = [&](const RunSize& size) {
-    return estimate_memory(config, size).parameters;
-  };
+  const auto bytes = [&](const RunSize& size) { return estimate_memory(config, size).parameters; };
   EXPECT_EQ(bytes(size_of()), 16'000);  // value, gradient, two moments
   config.training.precision = Precision::kBFloat16;
   EXPECT_EQ(bytes(size_of()), 18'000);
@@ -46,9 +40,7 @@ TEST(MemoryEstimate, CountsWhatIsAsLargeAsTheParameters) {
 TEST(MemoryEstimate, IsThatOfOneOfTheProcesses) {
   TrainConfig config = small_run();
   config.training.ema_decay = 0.999;
-  const auto bytes = [&](const RunSize& size) {
-    return estimate_memory(config, size).parameters;
-  };
+  const auto bytes = [&](const RunSize& size) { return estimate_memory(config, size).parameters; };
   EXPECT_EQ(bytes(size_of(4, /*on_cpu=*/false)), 20'000);
   EXPECT_EQ(bytes(size_of(4)), 24'000);  // MPI's copies of gradients
   config.training.shard_optimizer = true;

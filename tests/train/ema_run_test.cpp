@@ -44,8 +44,7 @@ Values moving_mean(const std::vector<Values>& history, double decay) {
       double sum = 0;
       double weights = 0;
       for (size_t n = 0; n < history.size(); ++n) {
-        const double weight =
-            std::pow(decay, static_cast<double>(history.size() - 1 - n));
+        const double weight = std::pow(decay, static_cast<double>(history.size() - 1 - n));
         sum += weight * history[n].at(name)[i];
         weights += weight;
       }
@@ -94,13 +93,9 @@ TEST_F(MovingAverage, IsStoredAfterEveryUpdateByItsDefinition) {
   ASSERT_EQ(history.size(), 8u);
   for (int64_t update = 1; update <= 8; ++update)
     expect_near(
-        checkpoint("run", update),
-        moving_mean({history.begin(), history.begin() + update}, 0.7));
+        checkpoint("run", update), moving_mean({history.begin(), history.begin() + update}, 0.7));
   EXPECT_EQ(
-      SafetensorsReader(RunFolder{path("run")}.checkpoint(8))
-          .metadata()
-          .at("ema_decay"),
-      "0.7");
+      SafetensorsReader(RunFolder{path("run")}.checkpoint(8)).metadata().at("ema_decay"), "0.7");
 }
 
 TEST_F(MovingAverage, IsWhatIsValidated) {
@@ -113,11 +108,9 @@ TEST_F(MovingAverage, IsWhatIsValidated) {
   ops::CrossEntropyOptions loss;
   loss.smoothing = config_.training.label_smoothing;
   for (const Json& record : records("run", "validation")) {
-    const LoadedModel model =
-        load_model(RunFolder{path("run")}.checkpoint(record["update"]));
+    const LoadedModel model = load_model(RunFolder{path("run")}.checkpoint(record["update"]));
     EXPECT_EQ(
-        validation_loss(*model.model, *batches, loss, alone, ValidationStop())
-            .loss_base2,
+        validation_loss(*model.model, *batches, loss, alone, ValidationStop()).loss_base2,
         record["loss_base2"].get<double>());
   }
 }
@@ -127,8 +120,7 @@ TEST_F(MovingAverage, DoesNotDisturbTheTraining) {
   config_.training.ema_decay = 0;
   train_model(request("without"));
   const auto state = [&](const std::string& output) {
-    auto tensors =
-        testing::tensors_of(path(output) / "training" / "state.safetensors");
+    auto tensors = testing::tensors_of(path(output) / "training" / "state.safetensors");
     tensors.erase("average");
     return tensors;
   };
@@ -158,8 +150,7 @@ TEST_F(MovingAverage, BeforeTheFirstUpdateIsTheParametersThemselves) {
     if (position.micro_batch > 0)
       spoil_gradient(setup);
   });
-  const auto tensors =
-      testing::tensors_of(path("run") / "training" / "state.safetensors");
+  const auto tensors = testing::tensors_of(path("run") / "training" / "state.safetensors");
   EXPECT_TRUE(tensors.at("average") == tensors.at("parameters"));
 }
 

@@ -58,21 +58,19 @@ TEST_F(FineTuningRun, ATextThatTheConfigurationWantsOtherwiseIsRefused) {
   lower.named_text = {"lowercase"};
   EXPECT_THAT(
       refusal(lower),
-      HasSubstr("text.lowercase is true in the configuration and false in that "
-                "model"));
+      HasSubstr("text.lowercase is true in the configuration and false in that model"));
   TrainRequest pieces = tune;
   pieces.config.text.subword = Subword::kSentencePiece;
   pieces.named_text = {"subword"};
   EXPECT_THAT(
       refusal(pieces),
-      HasSubstr("text.subword is \"sentencepiece\" in the configuration and "
-                "\"none\" in that model"));
+      HasSubstr(
+          "text.subword is \"sentencepiece\" in the configuration and \"none\" in that model"));
   pieces.named_text = {};  // a default that nobody asked for
   pieces.output = path("default");
   EXPECT_NO_THROW(train_model(pieces));
   TrainRequest other = tune;
-  other.config.text.target_dictionary =
-      folder_.write("other.txt", "9 4\n8 3\n");
+  other.config.text.target_dictionary = folder_.write("other.txt", "9 4\n8 3\n");
   EXPECT_THAT(
       refusal(other),
       AllOf(
@@ -110,8 +108,7 @@ TEST_F(FineTuningRun, TheModelsOwnConfigurationIsTakenWhateverItsText) {
   texts["moses"] = moses;
   config_.training.max_updates = 1;
   texts["given"].subword = Subword::kBpe;
-  texts["given"].bpe_codes =
-      folder_.write("codes", "\uFEFF#version: 0.2\r\n1 2</w>");
+  texts["given"].bpe_codes = folder_.write("codes", "\uFEFF#version: 0.2\r\n1 2</w>");
   for (const auto& [name, text] : texts) {
     SCOPED_TRACE(name);
     config_.text = text;
@@ -161,11 +158,8 @@ TEST_F(FineTuningRun, ASideOfUnknownSymbolsIsWarnedOfWithItsShare) {
   EXPECT_THAT(
       warnings("other", "known"),
       HasSubstr(
-          "training data: the source side: 3 of 3 symbols (100 %) are not "
-          "in the vocabulary"));
-  EXPECT_THAT(
-      warnings("known", "half"),
-      HasSubstr("the target side: 1 of 2 symbols (50 %)"));
+          "training data: the source side: 3 of 3 symbols (100 %) are not in the vocabulary"));
+  EXPECT_THAT(warnings("known", "half"), HasSubstr("the target side: 1 of 2 symbols (50 %)"));
   EXPECT_EQ(warnings("known", "known"), "");
 }
 

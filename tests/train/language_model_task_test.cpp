@@ -84,8 +84,7 @@ TEST_F(LanguageModelRun, ItsValidationIsWhatThePerplexityMeterMeasures) {
     config_.data.stream.samples = kind;
     const std::string name(enum_name(kind));
     train_model(request(name));
-    const LanguageSystem model =
-        open_language_model(path(name), TorchBackends());
+    const LanguageSystem model = open_language_model(path(name), TorchBackends());
     PerplexityMeter meter(model, {});
     LineReader lines(path("valid"));
     for (std::string line; lines.next(line);)
@@ -149,15 +148,13 @@ TEST_F(LanguageModelRun, BeginsWithAnotherModel) {
   const auto tuned = load_language_model(path("tuned"));
   const auto values = base.model->named_parameters();
   for (const auto& item : tuned.model->named_parameters())
-    EXPECT_TRUE(item.value().allclose(values[item.key()], 0, 1e-25))
-        << item.key();
+    EXPECT_TRUE(item.value().allclose(values[item.key()], 0, 1e-25)) << item.key();
   EXPECT_EQ(tuned.stream.block_tokens, 20);
   config_.model.dim = 64;
   tune = request("other");
   tune.init_from = path("base");
   EXPECT_THAT(
-      usage_error(tune),
-      HasSubstr("model.dim is 64 in the configuration and 32 in that model"));
+      usage_error(tune), HasSubstr("model.dim is 64 in the configuration and 32 in that model"));
 }
 
 TEST_F(LanguageModelRun, DoesNotBeginWithATranslationModel) {
@@ -176,9 +173,7 @@ TEST_F(LanguageModelRun, DoesNotBeginWithATranslationModel) {
   tune.init_from = path("translation");
   EXPECT_THAT(
       testing::error_of([&] { train_model(tune); }),
-      AllOf(
-          HasSubstr("must hold a language model"),
-          HasSubstr("seqconv translate and score")));
+      AllOf(HasSubstr("must hold a language model"), HasSubstr("seqconv translate and score")));
 }
 
 TEST_F(LanguageModelRun, TrainsByMomentumAndCosine) {
@@ -224,8 +219,7 @@ TEST_F(LanguageModelRun, AWordThatCannotBeLearnedIsToldWithFileAndLine) {
   EXPECT_THAT(
       testing::error_of([&] { train_model(request("run")); }),
       HasSubstr(concat(
-          path("valid").string(),
-          ":2: the symbol 'eleven' is not in the model's vocabulary")));
+          path("valid").string(), ":2: the symbol 'eleven' is not in the model's vocabulary")));
 }
 
 TEST_F(LanguageModelRun, AnotherCutOfTheTextIsNotTheSameRun) {
@@ -238,14 +232,10 @@ TEST_F(LanguageModelRun, AnotherCutOfTheTextIsNotTheSameRun) {
   EXPECT_NO_THROW(train_model(again));
   again.config.training.max_updates = 16;
   again.config.data.stream.block_tokens = 13;
-  EXPECT_THAT(
-      usage_error(again),
-      HasSubstr("cannot resume: data.block_tokens was 12"));
+  EXPECT_THAT(usage_error(again), HasSubstr("cannot resume: data.block_tokens was 12"));
   again.config.data.stream.block_tokens = 12;
   again.config.data.stream.samples = SampleKind::kLines;
-  EXPECT_THAT(
-      usage_error(again),
-      HasSubstr("cannot resume: data.samples was \"blocks\""));
+  EXPECT_THAT(usage_error(again), HasSubstr("cannot resume: data.samples was \"blocks\""));
   again.config.data.stream.samples = SampleKind::kBlocks;
   write_counts("moved", 120, 9);
   EXPECT_THAT(
@@ -275,11 +265,8 @@ TEST_F(LanguageModelRun, OptionsThatContradictEachOtherNameTheirKey) {
       {{"decoding.beam=3"}, "[decoding] is for translation"},
       {{"training.validate_bleu=true"}, "training.validate_bleu is for"},
       {{"training.best_by=bleu"}, "training.best_by = \"bleu\" is for"},
-      {{"training.validate_metrics=[\"chrf\"]"},
-       "training.validate_metrics is for"},
-      {{"training.label_smoothing=0.1",
-        "model.adaptive.softmax_cutoffs=[8]",
-        "model.tie=none"},
+      {{"training.validate_metrics=[\"chrf\"]"}, "training.validate_metrics is for"},
+      {{"training.label_smoothing=0.1", "model.adaptive.softmax_cutoffs=[8]", "model.tie=none"},
        "training.label_smoothing must be 0 with an adaptive softmax"},
       {{"model.norm=post"}, "model.norm must be \"pre\""},
       {{"model.encoder.layers=3"}, "model.encoder is given"},
@@ -288,9 +275,7 @@ TEST_F(LanguageModelRun, OptionsThatContradictEachOtherNameTheirKey) {
       {{"task=translation", "data.train=[]", "data.valid=[]"},
        "data.train_source must name at least one file"},
       {{"task=translation"}, "data.train is a language model's text"},
-      {{"task=translation",
-        "data.train_source=[\"a\"]",
-        "data.train_target=[\"b\"]"},
+      {{"task=translation", "data.train_source=[\"a\"]", "data.train_target=[\"b\"]"},
        "data.train is a language model's text"},
       {{"task=parsing"}, "task must be 'translation' or 'language_model'"},
   };

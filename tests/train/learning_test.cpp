@@ -9,8 +9,7 @@ namespace seqconv::internal {
 namespace {
 
 /// Whatever mixes along time, one layer a side must learn to reverse digits.
-class Learning : public testing::TinyTask,
-                 public ::testing::WithParamInterface<BlockKind> {};
+class Learning : public testing::TinyTask, public ::testing::WithParamInterface<BlockKind> {};
 
 TEST_P(Learning, DigitsAreReversed) {
   write_pairs("train", 3000, 1, /*reversed=*/true);
@@ -18,14 +17,13 @@ TEST_P(Learning, DigitsAreReversed) {
   config_.model = testing::tiny_model(GetParam());
   // One that averages the past cannot say how far the end of a sentence is.
   if (GetParam() == BlockKind::kAverageAttention)
-    config_.model.encoder =
-        testing::tiny_model(BlockKind::kSelfAttention).encoder;
+    config_.model.encoder = testing::tiny_model(BlockKind::kSelfAttention).encoder;
   config_.model.dim = 64;
   config_.model.ffn_dim = 128;
   config_.batching.max_tokens = 256;
   // Convolutions are told what lies near, attention must find it out.
-  const bool attention = GetParam() == BlockKind::kSelfAttention ||
-      GetParam() == BlockKind::kAverageAttention;
+  const bool attention =
+      GetParam() == BlockKind::kSelfAttention || GetParam() == BlockKind::kAverageAttention;
   config_.training.max_updates = attention ? 540 : 300;
   config_.training.max_epochs = 0;
   config_.training.label_smoothing = 0;
@@ -42,9 +40,7 @@ TEST_P(Learning, DigitsAreReversed) {
   EXPECT_LT(best, 0.1);
   TranslatorOptions options;
   options.search = config_.decoding;
-  const Translator translator(
-      open_translation({path("run")}, TorchBackends()),
-      options);
+  const Translator translator(open_translation({path("run")}, TorchBackends()), options);
   const auto found = translator.translate({{"4 0 7", ""}, {"1 2 3 4", ""}});
   EXPECT_EQ(found[0].translations[0].text, "7 0 4");
   EXPECT_EQ(found[1].translations[0].text, "4 3 2 1");

@@ -23,9 +23,7 @@ class Meeting {
 
   /// `combine` is called once, in the last thread to come.
   void meet(
-      int64_t rank,
-      void* part,
-      const std::function<void(const std::vector<void*>&)>& combine) {
+      int64_t rank, void* part, const std::function<void(const std::vector<void*>&)>& combine) {
     std::unique_lock lock(mutex_);
     parts_[static_cast<size_t>(rank)] = part;
     const int64_t turn = turn_;

@@ -20,9 +20,7 @@ TEST(MetricsLog, EveryRecordIsALine) {
   EXPECT_EQ(read_file(file), "{\"update\":1}\n");  // at once
   log.write({{"update", 2}, {"text", "a\nb"}});
   EXPECT_EQ(log.records(), 2);
-  EXPECT_EQ(
-      read_file(file),
-      "{\"update\":1}\n{\"update\":2,\"text\":\"a\\nb\"}\n");
+  EXPECT_EQ(read_file(file), "{\"update\":1}\n{\"update\":2,\"text\":\"a\\nb\"}\n");
 }
 
 TEST(MetricsLog, ResumingCutsWhatCameLater) {
@@ -51,27 +49,22 @@ TEST(MetricsLog, WhatIsLostOrDamagedIsWarnedOf) {
   const std::string name = file.string();
   EXPECT_EQ(warnings("{}\n{}\n{}\n", 2), "");
   EXPECT_EQ(warnings(nullptr, 0), "");
-  for (const auto& [content, found] : std::vector<std::pair<const char*, int>>{
-           {"{}\n{}\n{\"half", 2},
-           {"", 0},
-           {nullptr, 0}})
+  for (const auto& [content, found] :
+       std::vector<std::pair<const char*, int>>{{"{}\n{}\n{\"half", 2}, {"", 0}, {nullptr, 0}})
     EXPECT_THAT(
         warnings(content, 3),
         ::testing::HasSubstr(concat(
             name,
             " holds ",
             found,
-            " of the 3 records that the run has written; the others are "
-            "lost")));
+            " of the 3 records that the run has written; the others are lost")));
   EXPECT_THAT(
       warnings(
           "{}\n\x7B\"a\"\xBA"
           "1}\n{}\n",
           3),
       ::testing::HasSubstr(name + " is damaged: 1 of its lines is no record"));
-  EXPECT_THAT(
-      warnings("[]\n{]\n{}\n", 3),
-      ::testing::HasSubstr("2 of its lines are no records"));
+  EXPECT_THAT(warnings("[]\n{]\n{}\n", 3), ::testing::HasSubstr("2 of its lines are no records"));
 }
 
 TEST(MetricsLog, ANewRunBeginsANewFile) {

@@ -19,8 +19,7 @@ at::Tensor row(const std::vector<double>& values, int64_t index, int64_t n) {
   return at::tensor(std::vector<float>(begin, begin + n));
 }
 
-std::vector<double>
-doubles(const std::vector<double>& values, int64_t index, int64_t n) {
+std::vector<double> doubles(const std::vector<double>& values, int64_t index, int64_t n) {
   return {values.begin() + index * n, values.begin() + (index + 1) * n};
 }
 
@@ -39,11 +38,7 @@ void step_on_device(
       7 * learning_rate,
       scalars);
   optimizer.step_where(
-      at::scalar_tensor(true, at::kBool),
-      gradients,
-      scale,
-      learning_rate,
-      scalars);
+      at::scalar_tensor(true, at::kBool), gradients, scale, learning_rate, scalars);
 }
 
 /// Runs all steps of a case; every state must match after every one.
@@ -61,16 +56,14 @@ void follow(
   for (size_t i = 0; i < rates.size(); ++i) {
     const auto step = static_cast<int64_t>(i);
     // Twice the gradient, halved in the step.
-    const at::Tensor gradients =
-        at::mul(row(golden.values("grads"), step, n), 2);
+    const at::Tensor gradients = at::mul(row(golden.values("grads"), step, n), 2);
     if (on_device)
       step_on_device(optimizer, scalars, gradients, 0.5, rates[i]);
     else
       optimizer.step(gradients, 0.5, rates[i]);
     EXPECT_LT(
         testing::golden_error(
-            values.const_data_ptr<float>(),
-            doubles(golden.values("params"), step, n)),
+            values.const_data_ptr<float>(), doubles(golden.values("params"), step, n)),
         kFloatTolerance)
         << golden.text("case") << " step " << i;
     for (const auto& [ours, theirs] : state_names)
@@ -121,10 +114,7 @@ TEST(OptimizerGolden, ClippingFollowsEveryCase) {
         all.push_back(static_cast<float>(value));
     const double norm = gradient_norm(at::tensor(all));
     EXPECT_NEAR(norm, golden.values("total_norm")[0], 1e-6 * norm) << file;
-    EXPECT_NEAR(
-        clip_factor(norm, golden.number("max_norm")),
-        golden.values("factor")[0],
-        1e-6)
+    EXPECT_NEAR(clip_factor(norm, golden.number("max_norm")), golden.values("factor")[0], 1e-6)
         << file;
   }
 }

@@ -12,15 +12,12 @@ namespace seqconv::internal {
 namespace {
 
 /// The definition, from all parameters that there ever were.
-std::vector<double> mean_by_definition(
-    const std::vector<at::Tensor>& history,
-    double decay) {
+std::vector<double> mean_by_definition(const std::vector<at::Tensor>& history, double decay) {
   const size_t count = static_cast<size_t>(history.front().numel());
   std::vector<double> mean(count, 0.0);
   double weights = 0;
   for (size_t n = 0; n < history.size(); ++n) {
-    const double weight =
-        std::pow(decay, static_cast<double>(history.size() - 1 - n));
+    const double weight = std::pow(decay, static_cast<double>(history.size() - 1 - n));
     weights += weight;
     for (size_t i = 0; i < count; ++i)
       mean[i] += weight * history[n].const_data_ptr<float>()[i];
@@ -42,9 +39,7 @@ TEST(ParameterAverage, IsTheMeanOfItsDefinitionAfterEveryUpdate) {
       const auto wanted = mean_by_definition(history, decay);
       for (size_t i = 0; i < wanted.size(); ++i)
         ASSERT_NEAR(
-            average.values().const_data_ptr<float>()[i],
-            wanted[i],
-            1e-6 * std::abs(wanted[i]))
+            average.values().const_data_ptr<float>()[i], wanted[i], 1e-6 * std::abs(wanted[i]))
             << "decay " << decay << " update " << update;
     }
   }

@@ -32,15 +32,12 @@ TEST(BatchShare, EveryBatchOfAnEpochIsTakenOnceByWhomeverItIsShared) {
       for (int64_t update = 0; update * per_update < 23; ++update) {
         std::vector<UpdateBatch> all;
         for (int64_t rank = 0; rank < size; ++rank)
-          for (const UpdateBatch& batch :
-               batches_of(order, per_update, update, rank, size)) {
+          for (const UpdateBatch& batch : batches_of(order, per_update, update, rank, size)) {
             EXPECT_EQ(batch.place % size, rank);
             all.push_back(batch);
           }
         std::ranges::sort(all, {}, &UpdateBatch::place);
-        EXPECT_EQ(
-            static_cast<int64_t>(all.size()),
-            update_size(23, per_update, update));
+        EXPECT_EQ(static_cast<int64_t>(all.size()), update_size(23, per_update, update));
         for (size_t place = 0; place < all.size(); ++place) {
           EXPECT_EQ(all[place].place, static_cast<int64_t>(place));
           taken.push_back(all[place].index);
@@ -77,11 +74,8 @@ TEST(Agreement, AllFailWithTheFaultOfTheLowestRankThatHasOne) {
   run_in_threads(4, [&](const std::shared_ptr<Communicator>& processes) {
     const auto rank = static_cast<size_t>(processes->rank());
     EXPECT_NO_THROW(fail_together(*processes, ""));
-    said[rank] = testing::error_of<UsageError>([&] {
-      fail_together(
-          *processes,
-          rank < 2 ? "" : "fault " + std::to_string(rank));
-    });
+    said[rank] = testing::error_of<UsageError>(
+        [&] { fail_together(*processes, rank < 2 ? "" : "fault " + std::to_string(rank)); });
   });
   EXPECT_THAT(said, ::testing::Each("fault 2"));
 }
@@ -117,26 +111,18 @@ class Processes : public testing::TinyTask {
   }
 
   void train_together(int64_t size, const TrainRequest& request) {
-    run(size,
-        [&](const auto& communicator) { train_model(request, communicator); });
+    run(size, [&](const auto& communicator) { train_model(request, communicator); });
   }
 
-  void run(
-      int64_t size,
-      const std::function<void(const std::shared_ptr<Communicator>&)>& work) {
+  void run(int64_t size, const std::function<void(const std::shared_ptr<Communicator>&)>& work) {
     run_in_threads(size, work, through_);
   }
 
   at::Tensor state(const std::string& output, const std::string& name) {
     const std::string bytes =
-        testing::tensors_of(path(output) / "training" / "state.safetensors")
-            .at(name);
-    at::Tensor values =
-        at::empty({static_cast<int64_t>(bytes.size() / sizeof(float))});
-    std::copy(
-        bytes.begin(),
-        bytes.end(),
-        static_cast<char*>(values.mutable_data_ptr()));
+        testing::tensors_of(path(output) / "training" / "state.safetensors").at(name);
+    at::Tensor values = at::empty({static_cast<int64_t>(bytes.size() / sizeof(float))});
+    std::copy(bytes.begin(), bytes.end(), static_cast<char*>(values.mutable_data_ptr()));
     return values;
   }
 
@@ -158,10 +144,7 @@ class Processes : public testing::TinyTask {
       }
     }
     const double distance =
-        (state(one, "parameters") - state(other, "parameters"))
-            .abs()
-            .max()
-            .item<double>();
+        (state(one, "parameters") - state(other, "parameters")).abs().max().item<double>();
     EXPECT_LE(distance, 2e-5);
   }
 
@@ -169,16 +152,13 @@ class Processes : public testing::TinyTask {
 };
 
 /// Whatever they speak through.
-class ProcessesThrough : public Processes,
-                         public ::testing::WithParamInterface<Through> {
+class ProcessesThrough : public Processes, public ::testing::WithParamInterface<Through> {
  protected:
   ProcessesThrough() { through_ = GetParam(); }
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Communicators,
-    ProcessesThrough,
-    ::testing::Values(Through::kMemory, Through::kTorch));
+    Communicators, ProcessesThrough, ::testing::Values(Through::kMemory, Through::kTorch));
 
 TEST_F(Processes, WhatTheBackwardPassCompletesLeavesBeforeItsEnd) {
   const RunSetup setup = set_up_run(request("run"));
@@ -192,12 +172,7 @@ TEST_F(Processes, WhatTheBackwardPassCompletesLeavesBeforeItsEnd) {
   const Batcher batches(setup.data.train.samples, config_.batching, 1);
   UpdateSums sums;
   const auto accumulate = [&] {
-    accumulate_batch(
-        *setup.task->model(),
-        batches.batch(0),
-        {},
-        {.seed = 1},
-        sums);
+    accumulate_batch(*setup.task->model(), batches.batch(0), {}, {.seed = 1}, sums);
   };
   accumulate();
   EXPECT_TRUE(recorder->started.empty());  // more is to come
@@ -206,8 +181,8 @@ TEST_F(Processes, WhatTheBackwardPassCompletesLeavesBeforeItsEnd) {
   EXPECT_GT(recorder->started.size(), 3u);
   sum.finish(sums);
   // Together they are the whole buffer, from its end on.
-  const float* end = parameters.gradients().const_data_ptr<float>() +
-      parameters.gradients().numel();
+  const float* end =
+      parameters.gradients().const_data_ptr<float>() + parameters.gradients().numel();
   for (size_t i = 0; i < recorder->started.size(); ++i) {
     const auto bucket = recorder->started[i];
     EXPECT_EQ(bucket.data() + bucket.size(), end);
@@ -228,12 +203,7 @@ TEST_P(ProcessesThrough, AnUpdatesGradientIsThatOfOneProcess) {
       GradientSum sum(*setup.task->model(), parameters, processes, 500);
       const Batcher batches(setup.data.train.samples, config_.batching, 1);
       UpdateSums sums;
-      const auto own = batches_of(
-          batches.order(1),
-          5,
-          0,
-          processes->rank(),
-          processes->size());
+      const auto own = batches_of(batches.order(1), 5, 0, processes->rank(), processes->size());
       for (const UpdateBatch& batch : own) {
         if (&batch == &own.back())
           sum.start_with_backward();
@@ -277,44 +247,36 @@ TEST_P(ProcessesThrough, TrainLikeOneWithTheSameBatchesAnUpdate) {
 }
 
 TEST_P(ProcessesThrough, AllStopAfterTheUpdateInWhichOneGotASignal) {
-  const auto interrupted =
-      [&](const std::string& output, int64_t size, bool resume) {
-        TrainRequest piece = request(output);
-        piece.resume = resume;
-        return testing::error_of<Interrupted>([&] {
-          run(size, [&](const auto& communicator) {
-            train(
-                piece,
-                [&](const RunSetup&, const Position& position) {
-                  if (position.update == 6 && communicator->rank() == size - 1)
-                    set_stop_signal(SIGTERM);
-                },
-                communicator);
-          });
-        });
-      };
+  const auto interrupted = [&](const std::string& output, int64_t size, bool resume) {
+    TrainRequest piece = request(output);
+    piece.resume = resume;
+    return testing::error_of<Interrupted>([&] {
+      run(size, [&](const auto& communicator) {
+        train(
+            piece,
+            [&](const RunSetup&, const Position& position) {
+              if (position.update == 6 && communicator->rank() == size - 1)
+                set_stop_signal(SIGTERM);
+            },
+            communicator);
+      });
+    });
+  };
   train_together(2, request("whole"));
   train_model(request("one"));
-  EXPECT_THAT(
-      interrupted("pieces", 2, false),
-      ::testing::HasSubstr("the state is saved"));
-  const Position stopped =
-      read_state(path("pieces") / "training" / "state.safetensors").position;
+  EXPECT_THAT(interrupted("pieces", 2, false), ::testing::HasSubstr("the state is saved"));
+  const Position stopped = read_state(path("pieces") / "training" / "state.safetensors").position;
   EXPECT_EQ(stopped.micro_batch, 0);
   // Where asking is dear, it is done after every eighth.
   EXPECT_EQ(stopped.update, GetParam() == Through::kTorch ? 8 : 6);
   set_stop_signal(0);
-  std::filesystem::copy(
-      path("pieces"),
-      path("others"),
-      std::filesystem::copy_options::recursive);
+  std::filesystem::copy(path("pieces"), path("others"), std::filesystem::copy_options::recursive);
   TrainRequest rest = request("pieces");
   rest.resume = true;
   train_together(2, rest);
+  EXPECT_TRUE(state("whole", "parameters").equal(state("pieces", "parameters")));
   EXPECT_TRUE(
-      state("whole", "parameters").equal(state("pieces", "parameters")));
-  EXPECT_TRUE(state("whole", "optimizer.second_moment")
-                  .equal(state("pieces", "optimizer.second_moment")));
+      state("whole", "optimizer.second_moment").equal(state("pieces", "optimizer.second_moment")));
   rest.output = path("others");
   train_together(4, rest);
   expect_close("one", "others");

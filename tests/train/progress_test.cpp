@@ -37,8 +37,7 @@ TEST(Progress, TheBarShowsTheShareTheRateAndTheTimeLeft) {
   status.tokens_per_second = 3201.4;
   EXPECT_EQ(
       progress_bar(status),
-      "epoch 2/14 [############------------]  50 %  loss 4.126  3201 tok/s  "
-      "0:50 left");
+      "epoch 2/14 [############------------]  50 %  loss 4.126  3201 tok/s  0:50 left");
 }
 
 TEST(Progress, WhatIsNotKnownIsLeftOut) {
@@ -57,9 +56,7 @@ class FakeStandardError {
       : old_(::dup(STDERR_FILENO)) {
     int ends[2];  // what is read, what standard error becomes
     EXPECT_EQ(
-        terminal ? ::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr)
-                 : ::pipe(ends),
-        0);
+        terminal ? ::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr) : ::pipe(ends), 0);
     read_ = ends[0];
     ::dup2(ends[1], STDERR_FILENO);
     ::close(ends[1]);
@@ -111,14 +108,11 @@ TEST(Progress, LinesTakeThePlaceOfTheBar) {
   std::string rest = fake.read();
   while (rest.find('\n') == std::string::npos)
     rest += fake.read();
-  EXPECT_EQ(
-      rest,
-      concat("\r", std::string(bar.size(), ' '), "\rvalidated\r\n"));
+  EXPECT_EQ(rest, concat("\r", std::string(bar.size(), ' '), "\rvalidated\r\n"));
 }
 
 TEST(Records, LossesAreBaseTwoPerTargetToken) {
-  const CorpusLoss loss =
-      corpus_loss(40 * std::log(2.0), 30 * std::log(2.0), 10);
+  const CorpusLoss loss = corpus_loss(40 * std::log(2.0), 30 * std::log(2.0), 10);
   EXPECT_DOUBLE_EQ(loss.loss_base2, 4);
   EXPECT_DOUBLE_EQ(loss.nll_base2, 3);
   EXPECT_DOUBLE_EQ(loss.perplexity, 8);
@@ -131,13 +125,12 @@ TEST(Records, TheLineSaysWhatTheRecordHolds) {
   ValidationResult result;
   result.loss = corpus_loss(40 * std::log(2.0), 30 * std::log(2.0), 10);
   result.scores = {
-      {MetricKind::kBleu, 41.444, "nrefs:1|tok:13a"},
-      {MetricKind::kChrf, 60, "nrefs:1|nc:6"}};
+      {MetricKind::kBleu, 41.444, "nrefs:1|tok:13a"}, {MetricKind::kChrf, 60, "nrefs:1|nc:6"}};
   result.best = true;
   EXPECT_EQ(
       record_line(validation_record(position, result)),
-      "validation  epoch 3  update 120  loss 4.000  nll 3.000  perplexity "
-      "8.00  BLEU 41.44  chrF2 60.00  (best)");
+      "validation  epoch 3  update 120  loss 4.000  nll 3.000  perplexity 8.00  BLEU 41.44  chrF2 "
+      "60.00  (best)");
   EXPECT_EQ(
       validation_record(position, result)["signatures"],
       Json({{"bleu", "nrefs:1|tok:13a"}, {"chrf", "nrefs:1|nc:6"}}));

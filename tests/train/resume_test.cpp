@@ -36,22 +36,19 @@ class Resume : public testing::TinyTask {
   }
 
   /// Trains into `output`, interrupted at every moment and resumed each time.
-  void train_in_pieces(
-      const std::string& output,
-      const std::vector<Moment>& moments) {
+  void train_in_pieces(const std::string& output, const std::vector<Moment>& moments) {
     TrainRequest piece = request(output);
     for (const Moment& moment : moments) {
       bool stopped = false;
       const auto stop_there = [&](const RunSetup&, const Position& position) {
-        if (position.update == moment.update &&
-            position.micro_batch == moment.micro_batch && !stopped) {
+        if (position.update == moment.update && position.micro_batch == moment.micro_batch &&
+            !stopped) {
           stopped = true;
           set_stop_signal(SIGTERM);
         }
       };
       EXPECT_THAT(
-          testing::error_of<Interrupted>([&] { train(piece, stop_there); }),
-          HasSubstr("--resume"));
+          testing::error_of<Interrupted>([&] { train(piece, stop_there); }), HasSubstr("--resume"));
       set_stop_signal(0);
       piece.resume = true;
     }
@@ -64,8 +61,7 @@ class Resume : public testing::TinyTask {
     };
     EXPECT_TRUE(state(one) == state(other));
     EXPECT_TRUE(
-        read_file(path(one) / "model.safetensors") ==
-        read_file(path(other) / "model.safetensors"));
+        read_file(path(one) / "model.safetensors") == read_file(path(other) / "model.safetensors"));
     for (const std::string kind : {"train", "validation"}) {
       auto wanted = records(one, kind);
       auto got = records(other, kind);
@@ -115,9 +111,9 @@ TEST_F(Resume, ARunKeepsItsPrecisionAndAnotherMayBeginWithItsParameters) {
   changed.resume = true;
   EXPECT_THAT(
       resume_error(changed),
-      HasSubstr("cannot resume: training.precision was \"bfloat16\" when the "
-                "run began and is now \"float32\", which changes the numbers; "
-                "set it back, or start another run with --init-from"));
+      HasSubstr("cannot resume: training.precision was \"bfloat16\" when the run began and is now "
+                "\"float32\", which changes the numbers; set it back, or start another run with "
+                "--init-from"));
   TrainRequest tune = request("tune");
   tune.init_from = path("run");
   train_model(tune);
@@ -147,8 +143,7 @@ TEST_F(Resume, AMovingAverageGoesOnToTheBit) {
   // which the model is the average, and at a checkpoint.
   train_in_pieces("pieces", {{0, 1}, {5, 0}, {8, 0}, {10, 0}, {11, 2}});
   expect_same("whole", "pieces");
-  const auto state =
-      testing::tensors_of(path("whole") / "training" / "state.safetensors");
+  const auto state = testing::tensors_of(path("whole") / "training" / "state.safetensors");
   EXPECT_NE(state.at("average"), state.at("parameters"));
 }
 
@@ -163,8 +158,7 @@ TEST_F(Resume, AnotherDecayOrAnotherMeasureOfTheBestIsRefused) {
   config_.training.ema_decay = 0.5;
   EXPECT_THAT(
       message(),
-      HasSubstr("cannot resume: training.ema_decay was 0.0 when the run began "
-                "and is now 0.5"));
+      HasSubstr("cannot resume: training.ema_decay was 0.0 when the run began and is now 0.5"));
   config_.training.ema_decay = 0;
   config_.training.best_by = "chrf";
   EXPECT_THAT(message(), HasSubstr("cannot resume: training.best_by was"));
@@ -208,9 +202,7 @@ TEST_F(Resume, AChangedSettingIsRefusedByItsKey) {
   config_.schedule.learning_rate = 1;
   TrainRequest changed = request("run");
   changed.resume = true;
-  EXPECT_THAT(
-      resume_error(changed),
-      HasSubstr("cannot resume: schedule.learning_rate was 0.003"));
+  EXPECT_THAT(resume_error(changed), HasSubstr("cannot resume: schedule.learning_rate was 0.003"));
 }
 
 TEST_F(Resume, ChangedTextIsRefusedAndMovedTextIsNot) {
@@ -227,8 +219,7 @@ TEST_F(Resume, ChangedTextIsRefusedAndMovedTextIsNot) {
   again.resume = true;
   EXPECT_THAT(
       resume_error(again),
-      HasSubstr("the content of data.valid_source is not what the run began "
-                "with"));
+      HasSubstr("the content of data.valid_source is not what the run began with"));
 }
 
 TEST_F(Resume, EncodedDataThatWereLostAreEncodedAgain) {

@@ -24,9 +24,7 @@ class Checkpoints : public ::testing::Test {
   Checkpoints() {
     std::filesystem::create_directories(run_.checkpoints());
     for (const int64_t update : {5, 90, 100, 120000000})
-      temporary_.write(
-          std::filesystem::relative(run_.checkpoint(update), temporary_.path()),
-          "");
+      temporary_.write(std::filesystem::relative(run_.checkpoint(update), temporary_.path()), "");
     temporary_.write("training/checkpoints/update-mine.safetensors", "");
     temporary_.write("training/checkpoints/keep.safetensors", "");
   }
@@ -37,9 +35,7 @@ class Checkpoints : public ::testing::Test {
 
 TEST_F(Checkpoints, NamesHaveEightDigitsOrMore) {
   EXPECT_EQ(run_.checkpoint(7).filename(), "update-00000007.safetensors");
-  EXPECT_EQ(
-      run_.checkpoint(120000000).filename(),
-      "update-120000000.safetensors");
+  EXPECT_EQ(run_.checkpoint(120000000).filename(), "update-120000000.safetensors");
 }
 
 TEST_F(Checkpoints, TheLastOnesStayAndOtherFilesAreNotTouched) {
@@ -61,9 +57,7 @@ TEST_F(Checkpoints, ThoseOfOthersAreNeitherCountedNorTouched) {
   EXPECT_EQ(own, (std::vector<int64_t>{90}));
   EXPECT_EQ(names(run_.checkpoints()).size(), 6u);
   own = {90, 101};
-  EXPECT_EQ(
-      other_checkpoints(run_, own),
-      (std::vector<int64_t>{5, 100, 120000000}));
+  EXPECT_EQ(other_checkpoints(run_, own), (std::vector<int64_t>{5, 100, 120000000}));
   remove_old_checkpoints(run_, own, 1);
   EXPECT_EQ(
       names(run_.checkpoints()),
@@ -89,14 +83,11 @@ TEST_F(Checkpoints, OneOfAnotherRunGetsANameThatNoRunWritesTo) {
   temporary_.write("training/checkpoints/update-00000090.safetensors", "");
   EXPECT_EQ(set_aside(file).filename(), "update-00000090.other-2.safetensors");
   EXPECT_EQ(names(run_.checkpoints()).size(), 7u);
-  EXPECT_EQ(
-      other_checkpoints(run_, {}),
-      (std::vector<int64_t>{5, 100, 120000000}));
+  EXPECT_EQ(other_checkpoints(run_, {}), (std::vector<int64_t>{5, 100, 120000000}));
 }
 
 TEST_F(Checkpoints, AnUnfinishedFileIsNeitherALinkNorAFolder) {
-  const std::string dead =
-      concat("model.safetensors.tmp-", testing::ended_process());
+  const std::string dead = concat("model.safetensors.tmp-", testing::ended_process());
   std::filesystem::create_directory(temporary_.path() / dead);
   remove_leftovers(run_, /*own=*/false);
   EXPECT_TRUE(std::filesystem::exists(temporary_.path() / dead));

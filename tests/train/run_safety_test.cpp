@@ -41,9 +41,7 @@ class RunSafety : public testing::TinyTask {
 
   void expect_same_end(const std::string& one, const std::string& other) {
     for (const char* file : {"training/state.safetensors", "model.safetensors"})
-      EXPECT_TRUE(
-          testing::tensors_of(path(one) / file) ==
-          testing::tensors_of(path(other) / file))
+      EXPECT_TRUE(testing::tensors_of(path(one) / file) == testing::tensors_of(path(other) / file))
           << file;
   }
 
@@ -61,8 +59,7 @@ class RunSafety : public testing::TinyTask {
 
   /// The configuration that a run wrote down.
   TrainConfig written_config(const std::string& output) const {
-    return read_train_config(
-        load_toml(path(output) / "training" / "config.toml"));
+    return read_train_config(load_toml(path(output) / "training" / "config.toml"));
   }
 };
 
@@ -79,9 +76,7 @@ TEST_F(FolderInUse, ASecondRunIsRefusedWhileTheFirstGoesOn) {
       HasSubstr(concat("process ", ::getpid())));
   train(request("run"), [&](const RunSetup&, const Position& position) {
     if (position.update == 1) {  // nothing is saved yet: two fresh starts
-      EXPECT_THAT(
-          testing::error_of([&] { train_model(request("run")); }),
-          wanted);
+      EXPECT_THAT(testing::error_of([&] { train_model(request("run")); }), wanted);
     }
     if (position.update != 3)
       return;
@@ -108,10 +103,8 @@ TEST_F(RestartedRun, KilledAtAnyUpdateItGoesOnOrBeginsAgain) {
         train_model(request(whole));
       const std::string name = concat("run", validate_every, "-", updates);
       train_and_kill(request(name), updates);
-      const bool begins =
-          testing::succeeds([&] { train_model(request(name)); });
-      const bool goes_on =
-          testing::succeeds([&] { train_model(resume(name)); });
+      const bool begins = testing::succeeds([&] { train_model(request(name)); });
+      const bool goes_on = testing::succeeds([&] { train_model(resume(name)); });
       EXPECT_TRUE(begins || goes_on) << name;
       expect_same_end(whole, name);
     }
@@ -125,8 +118,7 @@ TEST_F(RestartedRun, ADiskThatIsTooFullForTheStateLeavesNoModelEither) {
   {
     const testing::FileSizeLimit limit(model + 1000);
     EXPECT_THAT(
-        testing::error_of([&] { train_model(request("run")); }),
-        HasSubstr("state.safetensors"));
+        testing::error_of([&] { train_model(request("run")); }), HasSubstr("state.safetensors"));
   }
   EXPECT_FALSE(fs::exists(path("run") / "model.safetensors"));
   train_model(request("run"));
@@ -147,8 +139,7 @@ TEST_F(RestartedRun, AModelWithoutAStateStaysAndTheMessageSaysTheWayOut) {
   EXPECT_TRUE(model == read_file(path("run") / "model.safetensors"));
   fs::remove(path("run") / "model.safetensors");
   EXPECT_THAT(
-      warnings_of(request("run")),
-      HasSubstr("checkpoints' holds checkpoints of another run"));
+      warnings_of(request("run")), HasSubstr("checkpoints' holds checkpoints of another run"));
 }
 
 /// Names of what is in the folder of checkpoints, and their sizes.
@@ -165,21 +156,17 @@ class RunsInOneFolder : public RestartedRun {
   /// that were set aside.
   std::string checkpoints() const {
     std::set<std::string> names;
-    for (const auto& entry :
-         fs::directory_iterator(path("run") / "training" / "checkpoints"))
+    for (const auto& entry : fs::directory_iterator(path("run") / "training" / "checkpoints"))
       names.insert(entry.path().stem().string());
     std::string all;
     for (const std::string& name : names)
-      all += concat(
-          all.empty() ? "" : " ",
-          name.substr(name.find_first_not_of("update-0")));
+      all += concat(all.empty() ? "" : " ", name.substr(name.find_first_not_of("update-0")));
     return all;
   }
 
   std::string content(const std::string& stem) const {
     return read_file(
-        path("run") / "training" / "checkpoints" /
-        concat("update-0000000", stem, ".safetensors"));
+        path("run") / "training" / "checkpoints" / concat("update-0000000", stem, ".safetensors"));
   }
 
   void move_model_and_state_away() {
@@ -191,8 +178,7 @@ class RunsInOneFolder : public RestartedRun {
 TEST_F(RunsInOneFolder, KeepTheLastOfThisOneAndAllOfTheOther) {
   move_model_and_state_away();
   const std::string four = content("4");
-  const std::string records =
-      read_file(path("run") / "training" / "metrics.jsonl");
+  const std::string records = read_file(path("run") / "training" / "metrics.jsonl");
   config_.training.seed = 2;
   config_.training.max_updates = 7;
   config_.training.save_every = 3;
@@ -201,13 +187,11 @@ TEST_F(RunsInOneFolder, KeepTheLastOfThisOneAndAllOfTheOther) {
   EXPECT_EQ(checkpoints(), "2 4 6 6.other-1 7 8");
   EXPECT_TRUE(four == content("4"));
   EXPECT_FALSE(content("6") == content("6.other-1"));
-  EXPECT_TRUE(
-      records == read_file(path("run") / "training" / "metrics.other-1.jsonl"));
+  EXPECT_TRUE(records == read_file(path("run") / "training" / "metrics.other-1.jsonl"));
   // It knows its own ones when it goes on.
   config_.training.max_updates = 9;
   EXPECT_THAT(
-      warnings_of(resume("run")),
-      HasSubstr("does not count as its own, from update 2 to 8"));
+      warnings_of(resume("run")), HasSubstr("does not count as its own, from update 2 to 8"));
   EXPECT_EQ(checkpoints(), "2 4 6.other-1 7 8 9");
 }
 
@@ -224,8 +208,7 @@ TEST_F(RunsInOneFolder, AStateThatWasPutBackCountsThoseThatItKnows) {
   config_.training.keep_last = 2;
   config_.training.max_updates = 15;
   EXPECT_THAT(
-      warnings_of(resume("run")),
-      HasSubstr("does not count as its own, from update 10 to 14"));
+      warnings_of(resume("run")), HasSubstr("does not count as its own, from update 10 to 14"));
   // 10 came to the same numbers once more: it is this run's now.
   EXPECT_EQ(checkpoints(), "10 12 14 15");
 }
@@ -233,9 +216,8 @@ TEST_F(RunsInOneFolder, AStateThatWasPutBackCountsThoseThatItKnows) {
 TEST_F(RestartedRun, WhatAKilledSaveLeftGoesWithTheNextStartOrSave) {
   config_.training.save_every = 2;
   train_model(request("run"));
-  const std::string left = concat(
-      "run/training/checkpoints/update-00000008.safetensors.tmp-",
-      testing::ended_process());
+  const std::string left =
+      concat("run/training/checkpoints/update-00000008.safetensors.tmp-", testing::ended_process());
   folder_.write(left, "half");
   config_.training.max_updates = 14;
   train_model(resume("run"));
@@ -288,8 +270,7 @@ TEST_F(SettingsOfARun, ATextOfAnotherModelCanBeGivenEitherWay) {
   }
   from_file.config.text.min_count = 3;
   EXPECT_THAT(
-      testing::error_of([&] { train_model(from_file); }),
-      HasSubstr("text.min_count was 2"));
+      testing::error_of([&] { train_model(from_file); }), HasSubstr("text.min_count was 2"));
 }
 
 TEST_F(DamagedData, OneBitInAnyFileIsNoticedAndTheDataEncodedAgain) {
@@ -298,8 +279,7 @@ TEST_F(DamagedData, OneBitInAnyFileIsNoticedAndTheDataEncodedAgain) {
   config_.training.max_updates = 14;
   EXPECT_EQ(warnings_of(resume("run")), "");
   int64_t files = 0;
-  for (const auto& entry :
-       fs::directory_iterator(path("start") / "training" / "data")) {
+  for (const auto& entry : fs::directory_iterator(path("start") / "training" / "data")) {
     ++files;
     const fs::path name = entry.path().filename();
     SCOPED_TRACE(name);
@@ -313,10 +293,7 @@ TEST_F(DamagedData, OneBitInAnyFileIsNoticedAndTheDataEncodedAgain) {
       write_file_atomically(file, damaged);
       EXPECT_THAT(
           warnings_of(resume("damaged")),
-          AllOf(
-              HasSubstr(name),
-              HasSubstr("damaged"),
-              HasSubstr("the data are encoded again")));
+          AllOf(HasSubstr(name), HasSubstr("damaged"), HasSubstr("the data are encoded again")));
       EXPECT_TRUE(read_file(file) == whole);
       expect_same_end("run", "damaged");
     }
@@ -330,9 +307,7 @@ TEST_F(DamagedData, ARunThatBeginsAgainNoticesToo) {
   std::string damaged = read_file(file);
   damaged[damaged.size() / 2] ^= 4;
   write_file_atomically(file, damaged);
-  EXPECT_THAT(
-      warnings_of(request("run")),
-      HasSubstr("train.source.tokens is damaged"));
+  EXPECT_THAT(warnings_of(request("run")), HasSubstr("train.source.tokens is damaged"));
   config_.training.max_updates = 12;
   train_model(request("whole"));
   expect_same_end("whole", "run");

@@ -22,8 +22,7 @@ ScheduleOptions cosine(int64_t warmup, int64_t period) {
 ScheduleOptions from_case(const testing::GoldenCase& golden) {
   ScheduleOptions options;
   options.warmup_start = golden.number("warmup_init_lr");
-  options.warmup_updates =
-      static_cast<int64_t>(golden.number("warmup_updates"));
+  options.warmup_updates = static_cast<int64_t>(golden.number("warmup_updates"));
   if (golden.text("op") == "lr_inverse_sqrt") {
     options.kind = ScheduleKind::kInverseSqrt;
     options.learning_rate = golden.number("lr");
@@ -47,10 +46,7 @@ TEST(ScheduleGolden, EveryCaseIsMet) {
       const auto want = golden.values("lr");
       ASSERT_EQ(steps.size(), want.size());
       for (size_t i = 0; i < want.size(); ++i)
-        EXPECT_NEAR(
-            learning_rate(options, steps[i]),
-            want[i],
-            1e-12 * std::abs(want[i]))
+        EXPECT_NEAR(learning_rate(options, steps[i]), want[i], 1e-12 * std::abs(want[i]))
             << file << " at " << steps[i];
     }
 }
@@ -76,9 +72,7 @@ TEST(Schedule, EveryCosineCycleBeginsExactlyAtItsMaximum) {
     double highest = 1;
     for (int cycle = 0; cycle < 5; ++cycle) {
       if (begins == std::floor(begins)) {
-        EXPECT_DOUBLE_EQ(
-            learning_rate(options, static_cast<int64_t>(begins)),
-            highest)
+        EXPECT_DOUBLE_EQ(learning_rate(options, static_cast<int64_t>(begins)), highest)
             << "multiplier " << multiplier << ", cycle " << cycle;
       }
       const auto last = static_cast<int64_t>(std::ceil(begins + length)) - 1;

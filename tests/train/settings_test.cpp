@@ -14,35 +14,27 @@ std::string resume_with(const std::string& assignment) {
   const Json stored = write_options(TrainConfig{});
   Json present = stored;
   apply_override(present, assignment);
-  return testing::error_of<UsageError>(
-      [&] { check_same_settings(stored, present); });
+  return testing::error_of<UsageError>([&] { check_same_settings(stored, present); });
 }
 
 TEST(ResumeSettings, WhatChangesTheNumbersIsRefusedByItsKey) {
   EXPECT_THAT(
       resume_with("schedule.learning_rate=0.1"),
       ::testing::AllOf(
-          HasSubstr("cannot resume: schedule.learning_rate was 0.0005"),
-          HasSubstr("is now 0.1")));
-  EXPECT_THAT(
-      resume_with("model.encoder.heads=2"),
-      HasSubstr("model.encoder.heads was 8"));
+          HasSubstr("cannot resume: schedule.learning_rate was 0.0005"), HasSubstr("is now 0.1")));
+  EXPECT_THAT(resume_with("model.encoder.heads=2"), HasSubstr("model.encoder.heads was 8"));
   EXPECT_THAT(resume_with("training.seed=9"), HasSubstr("training.seed"));
-  EXPECT_THAT(
-      resume_with("training.accumulate=2"),
-      HasSubstr("training.accumulate"));
+  EXPECT_THAT(resume_with("training.accumulate=2"), HasSubstr("training.accumulate"));
   EXPECT_THAT(
       resume_with("training.ema_decay=0.999"),
       ::testing::AllOf(
-          HasSubstr("cannot resume: training.ema_decay was 0.0"),
-          HasSubstr("is now 0.999")));
+          HasSubstr("cannot resume: training.ema_decay was 0.0"), HasSubstr("is now 0.999")));
   EXPECT_THAT(
       resume_with("training.best_by=bleu"),
-      HasSubstr("cannot resume: training.best_by was \"loss\" when the run "
-                "began and is now \"bleu\""));
+      HasSubstr(
+          "cannot resume: training.best_by was \"loss\" when the run began and is now \"bleu\""));
   EXPECT_THAT(resume_with("text.lowercase=true"), HasSubstr("text.lowercase"));
-  for (const std::string key :
-       {"data.max_source_tokens", "data.max_target_tokens"})
+  for (const std::string key : {"data.max_source_tokens", "data.max_target_tokens"})
     EXPECT_THAT(resume_with(key + "=9"), HasSubstr(key + " was 0"));
 }
 
@@ -99,30 +91,25 @@ TEST(FineTuning, AnotherArchitectureIsRefusedByItsKey) {
   ModelOptions other = small_model();
   other.dim = 256;
   EXPECT_THAT(
-      testing::error_of<UsageError>(
-          [&] { check_same_architecture(small_model(), other, "base"); }),
-      HasSubstr("cannot start from 'base': model.dim is 512 in the "
-                "configuration and 256 in that model"));
+      testing::error_of<UsageError>([&] { check_same_architecture(small_model(), other, "base"); }),
+      HasSubstr(
+          "cannot start from 'base': model.dim is 512 in the configuration and 256 in that model"));
   other = small_model();
   other.decoder.kernel_sizes = {3, 7};
   EXPECT_THAT(
-      testing::error_of<UsageError>(
-          [&] { check_same_architecture(small_model(), other, "base"); }),
+      testing::error_of<UsageError>([&] { check_same_architecture(small_model(), other, "base"); }),
       HasSubstr("model.decoder.kernel_sizes is [3,3]"));
   other = small_model();
   other.encoder.ffn_dim = 64;
   EXPECT_THAT(
-      testing::error_of<UsageError>(
-          [&] { check_same_architecture(small_model(), other, "base"); }),
-      HasSubstr("model.encoder.ffn_dim is 2048 in the configuration and 64 in "
-                "that model"));
+      testing::error_of<UsageError>([&] { check_same_architecture(small_model(), other, "base"); }),
+      HasSubstr("model.encoder.ffn_dim is 2048 in the configuration and 64 in that model"));
   other = small_model();
   other.decoder.conv_dim = {256};
   EXPECT_THAT(
-      testing::error_of<UsageError>(
-          [&] { check_same_architecture(small_model(), other, "base"); }),
-      HasSubstr("model.decoder.conv_dim is [0,0] in the configuration and "
-                "[256,256] in that model"));
+      testing::error_of<UsageError>([&] { check_same_architecture(small_model(), other, "base"); }),
+      HasSubstr(
+          "model.decoder.conv_dim is [0,0] in the configuration and [256,256] in that model"));
 }
 
 TEST(FineTuning, NormsMayBeSaidByTheModelOrByItsSides) {
@@ -132,10 +119,8 @@ TEST(FineTuning, NormsMayBeSaidByTheModelOrByItsSides) {
   EXPECT_NO_THROW(check_same_architecture(small_model(), other, "base"));
   other.decoder.norm = SideNorm::kAuto;
   EXPECT_THAT(
-      testing::error_of<UsageError>(
-          [&] { check_same_architecture(small_model(), other, "base"); }),
-      HasSubstr("model.decoder.norm is \"post\" in the configuration and "
-                "\"pre\" in that model"));
+      testing::error_of<UsageError>([&] { check_same_architecture(small_model(), other, "base"); }),
+      HasSubstr("model.decoder.norm is \"post\" in the configuration and \"pre\" in that model"));
 }
 
 TEST(FineTuning, PositionsMayBeSaidByTheModelOrByItsSides) {
@@ -149,14 +134,12 @@ TEST(FineTuning, PositionsMayBeSaidByTheModelOrByItsSides) {
   }
   EXPECT_NO_THROW(check_same_architecture(wanted, other, "base"));
   const auto error = [&] {
-    return testing::error_of<UsageError>(
-        [&] { check_same_architecture(wanted, other, "base"); });
+    return testing::error_of<UsageError>([&] { check_same_architecture(wanted, other, "base"); });
   };
   other.encoder.max_positions = 48;
   EXPECT_THAT(
       error(),
-      HasSubstr("model.encoder.max_positions is 32 in the configuration and 48 "
-                "in that model"));
+      HasSubstr("model.encoder.max_positions is 32 in the configuration and 48 in that model"));
   other.encoder.max_positions = 32;
   other.decoder.positions = SidePositions::kNone;
   EXPECT_THAT(error(), HasSubstr("model.decoder.max_positions is 32"));
@@ -165,8 +148,8 @@ TEST(FineTuning, PositionsMayBeSaidByTheModelOrByItsSides) {
   wanted.positions = PositionKind::kNone;
   EXPECT_THAT(
       error(),
-      HasSubstr("model.decoder.positions is \"none\" in the configuration and "
-                "\"sinusoidal\" in that model"));
+      HasSubstr("model.decoder.positions is \"none\" in the configuration and \"sinusoidal\" in "
+                "that model"));
 }
 
 TEST(FineTuning, DropoutAndSpellingMayDiffer) {
@@ -184,9 +167,7 @@ TEST(FineTuning, DropoutAndSpellingMayDiffer) {
   other.encoder.ffn_dim = other.decoder.ffn_dim = small_model().ffn_dim;
   EXPECT_NO_THROW(check_same_architecture(small_model(), other, "base"));
   other.positions = PositionKind::kLearned;
-  EXPECT_THROW(
-      check_same_architecture(small_model(), other, "base"),
-      UsageError);
+  EXPECT_THROW(check_same_architecture(small_model(), other, "base"), UsageError);
 }
 
 }  // namespace

@@ -38,9 +38,7 @@ class Shards : public testing::TinyTask {
   }
 
   void train_together(int64_t size, const TrainRequest& request) {
-    const auto work = [&](const auto& communicator) {
-      train_model(request, communicator);
-    };
+    const auto work = [&](const auto& communicator) { train_model(request, communicator); };
     run_in_threads(size, work, through_);
   }
 
@@ -76,9 +74,8 @@ TEST_F(Shards, KeepTheirSharesOfTheOptimizersStateWithTheSameBits) {
   for (const auto kind : {OptimizerKind::kAdam, OptimizerKind::kNag}) {
     vary(config_, kind);
     // Shares that are even and those that are not.
-    for (const int64_t size : kind == OptimizerKind::kAdam
-             ? std::vector<int64_t>{1, 2, 5}
-             : std::vector<int64_t>{3}) {
+    for (const int64_t size :
+         kind == OptimizerKind::kAdam ? std::vector<int64_t>{1, 2, 5} : std::vector<int64_t>{3}) {
       const std::string name = concat(enum_name(kind), size);
       config_.training.shard_optimizer = false;
       train_together(size, request(name));
@@ -91,14 +88,13 @@ TEST_F(Shards, KeepTheirSharesOfTheOptimizersStateWithTheSameBits) {
 
 TEST_F(Shards, GoOnFromSharesWithoutThemAndWithAnotherNumber) {
   vary(config_, OptimizerKind::kAdam);
-  const auto piece =
-      [&](const std::string& output, int64_t size, bool cut, int64_t updates) {
-        config_.training.shard_optimizer = cut;
-        config_.training.max_updates = updates;
-        TrainRequest piece = request(output);
-        piece.resume = exists(path(output));
-        train_together(size, piece);
-      };
+  const auto piece = [&](const std::string& output, int64_t size, bool cut, int64_t updates) {
+    config_.training.shard_optimizer = cut;
+    config_.training.max_updates = updates;
+    TrainRequest piece = request(output);
+    piece.resume = exists(path(output));
+    train_together(size, piece);
+  };
   for (const int64_t size : {2, 3}) {
     const std::string whole = concat("whole", size);
     const std::string cut = concat("cut", size);
@@ -143,10 +139,7 @@ TEST_F(Shards, AreWatchedByAllForNumbersThatAreNotFinite) {
     EXPECT_EQ(own.has_value(), processes->rank() == 2);
     EXPECT_EQ(
         lowest_fault(*processes, own ? own->name : ""),
-        concat(
-            "optimizer.second_moment of parameter '",
-            parameters.slots().back().name,
-            "'"));
+        concat("optimizer.second_moment of parameter '", parameters.slots().back().name, "'"));
   });
 }
 

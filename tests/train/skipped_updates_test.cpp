@@ -41,9 +41,7 @@ TEST_F(SkippedUpdates, OneBadGradientSkipsItsUpdateOnly) {
   EXPECT_TRUE(std::isfinite(trains[3]["loss_base2"].get<double>()));
 }
 
-TEST_F(
-    SkippedUpdates,
-    AGradientWhoseSquareOverflowsSkipsItsUpdateUnlessItIsClipped) {
+TEST_F(SkippedUpdates, AGradientWhoseSquareOverflowsSkipsItsUpdateUnlessItIsClipped) {
   config_.training.accumulate = 2;
   config_.training.max_updates = 4;
   config_.training.save_every = 1;
@@ -64,9 +62,7 @@ TEST_F(
     } else {
       EXPECT_EQ(said, "");
     }
-    EXPECT_EQ(
-        records(run, "train")[1]["skipped_updates"],
-        clip_norm == 0 ? 1 : 0);
+    EXPECT_EQ(records(run, "train")[1]["skipped_updates"], clip_norm == 0 ? 1 : 0);
     const SafetensorsReader state(path(run) / "training/state.safetensors");
     EXPECT_NO_THROW(require_finite(state));
   }
@@ -78,12 +74,10 @@ TEST_F(SkippedUpdates, TenInARowEndTheRunWithAdviceAndTheLastStateStays) {
   const auto spoil = [&](const RunSetup& setup, const Position& position) {
     if (position.update == 5) {
       at::NoGradGuard no_grad;
-      setup.task->model()->parameters()[0].fill_(
-          std::numeric_limits<float>::infinity());
+      setup.task->model()->parameters()[0].fill_(std::numeric_limits<float>::infinity());
     }
   };
-  const std::string message =
-      testing::error_of([&] { train(request("run"), spoil); });
+  const std::string message = testing::error_of([&] { train(request("run"), spoil); });
   EXPECT_THAT(message, HasSubstr("training has diverged: 10 updates in a row"));
   EXPECT_THAT(message, HasSubstr("Lower schedule.learning_rate (0.003)"));
   EXPECT_THAT(message, HasSubstr("optimizer.clip_norm"));

@@ -31,8 +31,7 @@ std::vector<VersionFolder> runs() {
 
 /// The configuration of a run, with its data where they are now.
 TrainConfig config_of(const VersionFolder& run) {
-  TrainConfig config =
-      read_train_config(load_toml(run.path / "training" / "config.toml"));
+  TrainConfig config = read_train_config(load_toml(run.path / "training" / "config.toml"));
   for (auto* files : testing::file_lists(config.data))
     for (std::string& file : *files)
       file = testing::version_folders() / file;
@@ -47,8 +46,7 @@ Json records_of(const fs::path& run, const Json& wanted) {
   for (std::string line; std::getline(lines, line);) {
     Json record = Json::parse(line);
     const auto kind = record.at("kind").get<std::string>();
-    if ((kind == "train" || kind == "validation") &&
-        record.at("update") >= first)
+    if ((kind == "train" || kind == "validation") && record.at("update") >= first)
       found.push_back(std::move(record));
   }
   return found;

@@ -50,9 +50,7 @@ void check_alike(const at::Tensor& one, const at::Tensor& other) {
     throw std::logic_error("the members of a group send different things");
 }
 
-void reduce_parts(
-    const std::vector<void*>& parts,
-    c10d::ReduceOp::RedOpType how) {
+void reduce_parts(const std::vector<void*>& parts, c10d::ReduceOp::RedOpType how) {
   at::Tensor total = part(parts[0]).input.clone();
   for (size_t rank = 1; rank < parts.size(); ++rank) {
     const at::Tensor& more = part(parts[rank]).input;
@@ -84,29 +82,23 @@ ThreadBackend::ThreadBackend(Meeting& meeting, int64_t rank, int64_t size)
       meeting_(meeting),
       queue_(std::make_shared<Queue>()) {}
 
-c10::intrusive_ptr<c10d::Work> ThreadBackend::later(
-    std::function<void()> work) {
+c10::intrusive_ptr<c10d::Work> ThreadBackend::later(std::function<void()> work) {
   queue_->waiting.push_back(std::move(work));
   return c10::make_intrusive<LateWork>(
-      queue_,
-      queue_->begun + static_cast<int64_t>(queue_->waiting.size()));
+      queue_, queue_->begun + static_cast<int64_t>(queue_->waiting.size()));
 }
 
 c10::intrusive_ptr<c10d::Work> ThreadBackend::allreduce(
-    std::vector<at::Tensor>& tensors,
-    const c10d::AllreduceOptions& options) {
+    std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) {
   note("allreduce");
   return later([this, tensor = tensors.at(0), how = options.reduceOp.op_] {
     Part own{.input = tensor};
-    meeting_.meet(getRank(), &own, [&](const auto& parts) {
-      reduce_parts(parts, how);
-    });
+    meeting_.meet(getRank(), &own, [&](const auto& parts) { reduce_parts(parts, how); });
   });
 }
 
 c10::intrusive_ptr<c10d::Work> ThreadBackend::broadcast(
-    std::vector<at::Tensor>& tensors,
-    const c10d::BroadcastOptions& options) {
+    std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions& options) {
   note("broadcast");
   return later([this, tensor = tensors.at(0), root = options.rootRank] {
     Part own{.input = tensor};
@@ -132,9 +124,7 @@ c10::intrusive_ptr<c10d::Work> ThreadBackend::allgather(
 }
 
 c10::intrusive_ptr<c10d::Work> ThreadBackend::_allgather_base(
-    at::Tensor& output,
-    at::Tensor& input,
-    const c10d::AllgatherOptions& /*options*/) {
+    at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& /*options*/) {
   note("_allgather_base");
   return later([this, output, input] {
     Part own{output.chunk(getSize()), input};
@@ -142,8 +132,8 @@ c10::intrusive_ptr<c10d::Work> ThreadBackend::_allgather_base(
   });
 }
 
-c10::intrusive_ptr<ThreadBackend>
-make_thread_backend(Meeting& meeting, int64_t rank, int64_t size) {
+c10::intrusive_ptr<ThreadBackend> make_thread_backend(
+    Meeting& meeting, int64_t rank, int64_t size) {
   return c10::make_intrusive<ThreadBackend>(meeting, rank, size);
 }
 

@@ -24,24 +24,18 @@ class ThreadBackend : public c10d::Backend {
   ThreadBackend(Meeting& meeting, int64_t rank, int64_t size);
 
   const std::string getBackendName() const override { return "threads"; }
-  void setTimeout(std::chrono::milliseconds timeout) override {
-    timeout_ = timeout;
-  }
+  void setTimeout(std::chrono::milliseconds timeout) override { timeout_ = timeout; }
   void shutdown() override { note("shutdown"); }
   c10::intrusive_ptr<c10d::Work> allreduce(
-      std::vector<at::Tensor>& tensors,
-      const c10d::AllreduceOptions& options) override;
+      std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) override;
   c10::intrusive_ptr<c10d::Work> broadcast(
-      std::vector<at::Tensor>& tensors,
-      const c10d::BroadcastOptions& options) override;
+      std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions& options) override;
   c10::intrusive_ptr<c10d::Work> allgather(
       std::vector<std::vector<at::Tensor>>& outputs,
       std::vector<at::Tensor>& inputs,
       const c10d::AllgatherOptions& options) override;
   c10::intrusive_ptr<c10d::Work> _allgather_base(
-      at::Tensor& output,
-      at::Tensor& input,
-      const c10d::AllgatherOptions& options) override;
+      at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override;
 
   const std::vector<BackendCall>& calls() const { return calls_; }
 
@@ -58,7 +52,6 @@ class ThreadBackend : public c10d::Backend {
   std::shared_ptr<Queue> queue_;
 };
 
-c10::intrusive_ptr<ThreadBackend>
-make_thread_backend(Meeting& meeting, int64_t rank, int64_t size);
+c10::intrusive_ptr<ThreadBackend> make_thread_backend(Meeting& meeting, int64_t rank, int64_t size);
 
 }  // namespace seqconv::testing

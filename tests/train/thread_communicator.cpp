@@ -30,8 +30,7 @@ void copy_shares(const std::vector<void*>& parts) {
   for (size_t rank = 0; rank < all.size(); ++rank) {
     const int64_t end = all[0].ends[rank];
     const auto own = all[rank].own;
-    if (!std::ranges::equal(all[rank].ends, all[0].ends) ||
-        end % Communicator::kShareUnit != 0 ||
+    if (!std::ranges::equal(all[rank].ends, all[0].ends) || end % Communicator::kShareUnit != 0 ||
         static_cast<int64_t>(own.size()) != end - begin)
       throw std::logic_error("the processes share different things");
     for (const Share& other : all)
@@ -50,12 +49,8 @@ class ThreadCommunicator : public Communicator {
   int64_t size() const override { return size_; }
   int64_t local_size() const override { return size_; }
   int64_t local_rank() const override { return rank_; }
-  void start_sum(std::span<float> bucket) override {
-    started_.push_back(bucket);
-  }
-  void start_sum(std::span<double> numbers) override {
-    started_numbers_.push_back(numbers);
-  }
+  void start_sum(std::span<float> bucket) override { started_.push_back(bucket); }
+  void start_sum(std::span<double> numbers) override { started_numbers_.push_back(numbers); }
   void finish_sums() override {
     for (std::span<float>& bucket : started_)
       meeting_.meet(rank_, &bucket, sum_parts<float>);
@@ -64,9 +59,7 @@ class ThreadCommunicator : public Communicator {
     started_.clear();
     started_numbers_.clear();
   }
-  void sum(std::span<double> values) override {
-    meeting_.meet(rank_, &values, sum_parts<double>);
-  }
+  void sum(std::span<double> values) override { meeting_.meet(rank_, &values, sum_parts<double>); }
   int64_t largest(int64_t value) override {
     meeting_.meet(rank_, &value, [](const std::vector<void*>& parts) {
       int64_t most = *static_cast<int64_t*>(parts[0]);
@@ -94,16 +87,13 @@ class ThreadCommunicator : public Communicator {
   void share(std::span<float> values, std::span<const int64_t> ends) override {
     const auto rank = static_cast<size_t>(rank_);
     const int64_t begin = rank == 0 ? 0 : ends[rank - 1];
-    const auto own = values.subspan(
-        static_cast<size_t>(begin),
-        static_cast<size_t>(ends[rank] - begin));
+    const auto own =
+        values.subspan(static_cast<size_t>(begin), static_cast<size_t>(ends[rank] - begin));
     Share share{own, values, ends};
     meeting_.meet(rank_, &share, copy_shares);
   }
   void collect(
-      std::span<const float> own,
-      std::span<float> values,
-      std::span<const int64_t> ends) override {
+      std::span<const float> own, std::span<float> values, std::span<const int64_t> ends) override {
     Share share{own, values, ends};
     meeting_.meet(rank_, &share, copy_shares);
   }
@@ -117,8 +107,7 @@ class ThreadCommunicator : public Communicator {
   std::vector<std::span<double>> started_numbers_;
 };
 
-std::shared_ptr<Communicator>
-make(Through through, Meeting& meeting, int64_t rank, int64_t size) {
+std::shared_ptr<Communicator> make(Through through, Meeting& meeting, int64_t rank, int64_t size) {
   auto threads = std::make_shared<ThreadCommunicator>(meeting, rank, size);
   if (through == Through::kMemory)
     return threads;

@@ -23,8 +23,8 @@ ModelOptions tiny_model(BlockKind kind) {
     stack->layers = 1;
     stack->block = {kind};
     stack->heads = 4;
-    stack->glu = kind == BlockKind::kLightConv ||
-        kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
+    stack->glu = kind == BlockKind::kLightConv || kind == BlockKind::kDynamicConv ||
+        kind == BlockKind::kTalk;
     stack->kernel_sizes = {kind == BlockKind::kSelfAttention ? 0 : 3};
     if (kind == BlockKind::kTalk || kind == BlockKind::kAverageAttention)
       stack->kernel_sizes = {};
@@ -55,11 +55,7 @@ TinyTask::TinyTask() {
   config_.decoding.max_length_b = 20;
 }
 
-void TinyTask::write_pairs(
-    const std::string& name,
-    int64_t pairs,
-    uint64_t seed,
-    bool reversed) {
+void TinyTask::write_pairs(const std::string& name, int64_t pairs, uint64_t seed, bool reversed) {
   std::mt19937_64 random(seed);
   std::string source;
   std::string target;
@@ -109,11 +105,8 @@ void TinyTask::train(
   TrainLoop(std::move(setup)).run();
 }
 
-std::vector<Json> TinyTask::records(
-    const std::string& output,
-    const std::string& kind) const {
-  std::istringstream lines(
-      read_file(path(output) / "training" / "metrics.jsonl"));
+std::vector<Json> TinyTask::records(const std::string& output, const std::string& kind) const {
+  std::istringstream lines(read_file(path(output) / "training" / "metrics.jsonl"));
   std::vector<Json> found;
   for (std::string line; std::getline(lines, line);) {
     Json record = Json::parse(line);
@@ -123,14 +116,11 @@ std::vector<Json> TinyTask::records(
   return found;
 }
 
-std::map<std::string, std::string> tensors_of(
-    const std::filesystem::path& file) {
+std::map<std::string, std::string> tensors_of(const std::filesystem::path& file) {
   const SafetensorsReader reader(file);
   std::map<std::string, std::string> tensors;
   for (const auto& [name, view] : reader.tensors())
-    tensors[name].assign(
-        reinterpret_cast<const char*>(view.data.data()),
-        view.data.size());
+    tensors[name].assign(reinterpret_cast<const char*>(view.data.data()), view.data.size());
   return tensors;
 }
 

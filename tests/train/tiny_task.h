@@ -19,11 +19,7 @@ class TinyTask : public ::testing::Test {
   TinyTask();
 
   /// `pairs` lines, reversed or copied, as NAME.source and NAME.target.
-  void write_pairs(
-      const std::string& name,
-      int64_t pairs,
-      uint64_t seed,
-      bool reversed);
+  void write_pairs(const std::string& name, int64_t pairs, uint64_t seed, bool reversed);
 
   /// Makes words of more than one digit of the text NAME, for BPE to learn
   /// from.
@@ -36,16 +32,12 @@ class TinyTask : public ::testing::Test {
   static void train(
       const TrainRequest& request,
       const std::function<void(const RunSetup&, const Position&)>& after_batch,
-      std::shared_ptr<Communicator> communicator =
-          std::make_shared<SingleProcess>());
+      std::shared_ptr<Communicator> communicator = std::make_shared<SingleProcess>());
 
-  std::filesystem::path path(const std::string& name) const {
-    return folder_.path() / name;
-  }
+  std::filesystem::path path(const std::string& name) const { return folder_.path() / name; }
 
   /// The records of a run's metrics of one kind.
-  std::vector<Json> records(const std::string& output, const std::string& kind)
-      const;
+  std::vector<Json> records(const std::string& output, const std::string& kind) const;
 
   TemporaryFolder folder_;
   TrainConfig config_;
@@ -66,7 +58,6 @@ inline std::vector<std::vector<std::string>*> file_lists(DataOptions& data) {
 }
 
 /// All tensors of a safetensors file, as bytes.
-std::map<std::string, std::string> tensors_of(
-    const std::filesystem::path& file);
+std::map<std::string, std::string> tensors_of(const std::filesystem::path& file);
 
 }  // namespace seqconv::testing

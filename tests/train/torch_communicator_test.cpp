@@ -48,9 +48,7 @@ TEST_P(EveryWay, GivesAllProcessesTheSame) {
     EXPECT_THAT(numbers, ::testing::Each(::testing::DoubleEq(0.3)));
     processes->sum(numbers);
     EXPECT_THAT(numbers, ::testing::Each(::testing::DoubleEq(0.9)));
-    EXPECT_EQ(
-        processes->largest(int64_t{1} << 60 | rank),
-        int64_t{1} << 60 | 2);
+    EXPECT_EQ(processes->largest(int64_t{1} << 60 | rank), int64_t{1} << 60 | 2);
     EXPECT_EQ(processes->largest(-5 - rank), -5);
     EXPECT_TRUE(processes->any(rank == 2));
     EXPECT_FALSE(processes->any(false));
@@ -64,10 +62,7 @@ TEST_P(EveryWay, GivesAllProcessesTheSame) {
 }
 
 TEST_P(EveryWay, SharesEvenUnevenAndEmptyParts) {
-  const std::vector<std::vector<int64_t>> all{
-      {16, 32, 48},
-      {16, 16, 48},
-      {1600, 3216, 4800}};
+  const std::vector<std::vector<int64_t>> all{{16, 32, 48}, {16, 16, 48}, {1600, 3216, 4800}};
   const auto work = [&](const std::shared_ptr<Communicator>& processes) {
     const auto rank = static_cast<size_t>(processes->rank());
     for (const std::vector<int64_t>& ends : all) {
@@ -79,10 +74,7 @@ TEST_P(EveryWay, SharesEvenUnevenAndEmptyParts) {
       for (size_t i = begin; i < end; ++i)
         values[i] = wanted[i];
       std::vector<float> whole(rank == 0 ? count : 0);
-      processes->collect(
-          std::span<const float>(values).subspan(begin, end - begin),
-          whole,
-          ends);
+      processes->collect(std::span<const float>(values).subspan(begin, end - begin), whole, ends);
       if (rank == 0) {
         EXPECT_EQ(whole, wanted);
       }
@@ -96,10 +88,7 @@ TEST_P(EveryWay, SharesEvenUnevenAndEmptyParts) {
 INSTANTIATE_TEST_SUITE_P(
     Communicators,
     EveryWay,
-    ::testing::Values(
-        Through::kMemory,
-        Through::kTorch,
-        Through::kTorchAndHost));
+    ::testing::Values(Through::kMemory, Through::kTorch, Through::kTorchAndHost));
 
 /// A group of one thread.
 struct Alone {
@@ -107,9 +96,7 @@ struct Alone {
       : meeting(1),
         backend(testing::make_thread_backend(meeting, 0, 1)),
         processes(std::make_shared<TorchCommunicator>(TorchCommunicatorParts{
-            .backend = backend,
-            .device = at::kCPU,
-            .host = std::move(host)})) {}
+            .backend = backend, .device = at::kCPU, .host = std::move(host)})) {}
 
   testing::Meeting meeting;
   c10::intrusive_ptr<testing::ThreadBackend> backend;
@@ -185,8 +172,7 @@ TEST(TorchCommunicator, RefusesSharesAndHostsOfOtherProcesses) {
     int64_t size() const override { return 2; }
   };
   EXPECT_THAT(
-      testing::error_of<UsageError>(
-          [] { Alone other(std::make_shared<Two>()); }),
+      testing::error_of<UsageError>([] { Alone other(std::make_shared<Two>()); }),
       HasSubstr("rank 0 of 1 is rank 0 of 2"));
 }
 
@@ -207,11 +193,7 @@ std::string free_port() {
 class Rendezvous : public ::testing::Test {
  protected:
   static Launch launch(int64_t rank) {
-    return {
-        .starter = "torchrun",
-        .variable = "WORLD_SIZE=2",
-        .rank = rank,
-        .size = 2};
+    return {.starter = "torchrun", .variable = "WORLD_SIZE=2", .rank = rank, .size = 2};
   }
 
   c10::intrusive_ptr<c10d::Store> open(
@@ -228,11 +210,7 @@ class Rendezvous : public ::testing::Test {
   /// A store as torchrun's, to which the variables lead.
   c10::intrusive_ptr<c10d::TCPStore> start_agent() {
     auto store = c10::make_intrusive<c10d::TCPStore>(
-        "localhost",
-        c10d::TCPStoreOptions{
-            .port = 0,
-            .isServer = true,
-            .waitWorkers = false});
+        "localhost", c10d::TCPStoreOptions{.port = 0, .isServer = true, .waitWorkers = false});
     variables_ = {
         {"MASTER_ADDR", "localhost"},
         {"MASTER_PORT", std::to_string(store->getPort())},
@@ -291,9 +269,7 @@ TEST_F(Rendezvous, IsToldByTheFirstWhereProcessesSpeakAlready) {
 }
 
 TEST_F(Rendezvous, SaysWhatIsMissingOrWrong) {
-  EXPECT_THAT(
-      refusal(0),
-      AllOf(HasSubstr("WORLD_SIZE=2"), HasSubstr("MASTER_ADDR")));
+  EXPECT_THAT(refusal(0), AllOf(HasSubstr("WORLD_SIZE=2"), HasSubstr("MASTER_ADDR")));
   variables_["MASTER_ADDR"] = "localhost";
   EXPECT_THAT(refusal(1), HasSubstr("MASTER_PORT, which says where"));
   for (const char* port : {"0", "70000", "12x", "-1"}) {
@@ -305,13 +281,10 @@ TEST_F(Rendezvous, SaysWhatIsMissingOrWrong) {
 
 TEST_F(Rendezvous, IsGivenUpWhereNobodyAnswers) {
   variables_ = {{"MASTER_ADDR", "localhost"}, {"MASTER_PORT", free_port()}};
-  const std::string said = testing::error_of<Error>(
-      [&] { open(1, nullptr, std::chrono::milliseconds(200)); });
+  const std::string said =
+      testing::error_of<Error>([&] { open(1, nullptr, std::chrono::milliseconds(200)); });
   EXPECT_THAT(
-      said,
-      HasSubstr(
-          "rank 1 cannot reach the store at localhost:" +
-          variables_["MASTER_PORT"]));
+      said, HasSubstr("rank 1 cannot reach the store at localhost:" + variables_["MASTER_PORT"]));
 }
 
 TEST_F(Rendezvous, IsWhereProcessesLearnThatTheyShareADevice) {
@@ -337,9 +310,7 @@ TEST_F(Rendezvous, IsWhereProcessesLearnThatTheyShareADevice) {
 /// Threads as processes on a device that nobody looks for.
 TEST(OpenOnDevice, SaysThatNcclIsNotBuilt) {
   const auto open = [](const std::shared_ptr<Communicator>& processes) {
-    open_on_device(
-        processes,
-        {at::kCUDA, static_cast<c10::DeviceIndex>(processes->rank())});
+    open_on_device(processes, {at::kCUDA, static_cast<c10::DeviceIndex>(processes->rank())});
   };
   EXPECT_THAT(
       testing::error_of<Error>([&] { run_in_threads(2, open); }),
@@ -361,9 +332,8 @@ TEST(OpenOnDevice, RefusesOneDeviceForSeveralAndDevicesOfTwoKinds) {
       said([](int64_t) { return at::Device(at::kCUDA, 1); }),
       HasSubstr("ranks 0 and 1 both have "));
   EXPECT_THAT(
-      said([](int64_t rank) {
-        return rank == 0 ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
-      }),
+      said(
+          [](int64_t rank) { return rank == 0 ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }),
       HasSubstr("is the CPU in rank 1 and a GPU in rank 0"));
 }
 
@@ -393,9 +363,7 @@ TEST(RunTogether, IsSilentInAProcessThatItsStarterAsksToStop) {
     });
     EXPECT_EQ(said, "too much");
     EXPECT_EQ(second.aborted, 2);
-    EXPECT_EQ(
-        ::testing::internal::GetCapturedStderr(),
-        asked ? "" : "error: too much\n");
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), asked ? "" : "error: too much\n");
     set_stop_signal(0);
   }
 }

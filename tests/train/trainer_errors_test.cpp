@@ -34,8 +34,8 @@ TEST_F(TrainerErrors, APrecisionThatTheDeviceLacksIsRefused) {
   EXPECT_THAT(
       testing::error_of<UsageError>([&] { train_model(request("run")); }),
       AllOf(
-          HasSubstr("training.precision is \"float16\", but the model is "
-                    "trained on the CPU, which has float32 and bfloat16"),
+          HasSubstr("training.precision is \"float16\", but the model is trained on the CPU, which "
+                    "has float32 and bfloat16"),
           HasSubstr("or training.device to a CUDA device")));
   EXPECT_FALSE(std::filesystem::exists(path("run")));
 }
@@ -43,16 +43,13 @@ TEST_F(TrainerErrors, APrecisionThatTheDeviceLacksIsRefused) {
 TEST_F(TrainerErrors, AFolderInPlaceOfAFileIsRefused) {
   config_.data.train_source = {folder_.path()};
   EXPECT_THAT(
-      message(request("run")),
-      AllOf(HasSubstr("data.train_source: "), HasSubstr("folder")));
+      message(request("run")), AllOf(HasSubstr("data.train_source: "), HasSubstr("folder")));
 }
 
 TEST_F(TrainerErrors, UnequalLineCountsAreToldWithBothCounts) {
   folder_.write("short", "1 2\n3 4\n");
   config_.data.valid_target = {path("short")};
-  EXPECT_THAT(
-      message(request("run")),
-      AllOf(HasSubstr("20"), HasSubstr("2"), HasSubstr("short")));
+  EXPECT_THAT(message(request("run")), AllOf(HasSubstr("20"), HasSubstr("2"), HasSubstr("short")));
 }
 
 TEST_F(TrainerErrors, AnEmptyCorpusIsRefused) {

@@ -44,8 +44,7 @@ TEST_F(Trainer, TheFolderHoldsWhatTheDocumentationSays) {
         "training/checkpoints/update-00000012.safetensors"})
     EXPECT_TRUE(fs::is_regular_file(path("run") / file)) << file;
   EXPECT_NO_THROW(load_model(path("run")));
-  EXPECT_NO_THROW(
-      load_model(checkpoints("run") / "update-00000012.safetensors"));
+  EXPECT_NO_THROW(load_model(checkpoints("run") / "update-00000012.safetensors"));
   TrainConfig back;
   read_options(load_toml(path("run") / "training" / "config.toml"), "", back);
   EXPECT_EQ(write_options(back), write_options(config_));
@@ -97,9 +96,7 @@ TEST_F(Trainer, EveryRecordHasItsKeys) {
       EXPECT_TRUE(trains[i].at(key).is_number()) << key;
   }
   // The first three updates: rates 1e-7 + n/20 of the way to 3e-3, n = 2.
-  EXPECT_DOUBLE_EQ(
-      trains[0]["learning_rate"].get<double>(),
-      1e-7 + 2 * (3e-3 - 1e-7) / 20);
+  EXPECT_DOUBLE_EQ(trains[0]["learning_rate"].get<double>(), 1e-7 + 2 * (3e-3 - 1e-7) / 20);
   const auto validations = records("run", "validation");
   ASSERT_EQ(validations.size(), 2u);
   EXPECT_EQ(validations[0]["best"], true);
@@ -133,23 +130,17 @@ TEST_F(Trainer, ValidationTextWithoutBlanksIsWarnedOfWhereBleuIsMeasured) {
   EXPECT_THAT(
       warnings(MetricKind::kBleu, "bleu"),
       HasSubstr("the validation text is Japanese, which has no blanks"));
-  EXPECT_THAT(
-      warnings(MetricKind::kChrf, "chrf"),
-      ::testing::Not(HasSubstr("blanks")));
+  EXPECT_THAT(warnings(MetricKind::kChrf, "chrf"), ::testing::Not(HasSubstr("blanks")));
 }
 
 TEST_F(Trainer, PairsThatAreLeftOutCountInNoScore) {
   config_.training.max_updates = 4;
-  config_.training.validate_metrics = {
-      MetricKind::kBleu,
-      MetricKind::kTer,
-      MetricKind::kExact};
+  config_.training.validate_metrics = {MetricKind::kBleu, MetricKind::kTer, MetricKind::kExact};
   train_model(request("few"));
   std::string source = read_file(path("valid.source"));
   std::string target = read_file(path("valid.target"));
   for (int line = 0; line < 10; ++line) {
-    source +=
-        "1 2 3\n\n";  // one with an empty target, one with an empty source
+    source += "1 2 3\n\n";  // one with an empty target, one with an empty source
     target += "\n3 2 1\n";
   }
   std::string words;
@@ -172,17 +163,14 @@ TEST_F(Trainer, AMetricThatSeesNothingIsRefusedBeforeAnythingIsWritten) {
   folder_.write("valid.target", russian);
   config_.training.max_updates = 1;
   config_.training.best_by = "rougeL";
-  const std::string fault =
-      testing::error_of<UsageError>([&] { train_model(request("run")); });
+  const std::string fault = testing::error_of<UsageError>([&] { train_model(request("run")); });
   EXPECT_THAT(fault, HasSubstr("training.best_by = 'rougeL' cannot tell"));
   EXPECT_THAT(fault, HasSubstr("metrics.rouge.tokenizer = 'unicode'"));
   EXPECT_FALSE(fs::exists(path("run") / "config.json"));
   config_.metrics.rouge.tokenizer = RougeWords::kUnicode;
   train_model(request("run"));
   EXPECT_THAT(
-      records("run", "validation")
-          .back()["signatures"]["rougeL"]
-          .get<std::string>(),
+      records("run", "validation").back()["signatures"]["rougeL"].get<std::string>(),
       HasSubstr("|tok:unicode|"));
   // Four words a line are none too few for BLEU, three are.
   folder_.write("valid.target", [] {
@@ -243,15 +231,8 @@ TEST_F(Trainer, TheLossOfTheFirstUpdateIsTheModelsOwn) {
   RunSetup setup = set_up_run(fresh);
   const Batcher batches(setup.data.train.samples, config_.batching, 1);
   const auto loss = validation_loss(
-      *setup.task->model(),
-      batches,
-      {.smoothing = 0.1},
-      *setup.communicator,
-      ValidationStop());
-  EXPECT_NEAR(
-      records("run", "train")[0]["loss_base2"].get<double>(),
-      loss.loss_base2,
-      1e-5);
+      *setup.task->model(), batches, {.smoothing = 0.1}, *setup.communicator, ValidationStop());
+  EXPECT_NEAR(records("run", "train")[0]["loss_base2"].get<double>(), loss.loss_base2, 1e-5);
 }
 
 TEST_F(Trainer, AStopIsHeardBetweenTheStepsOfAValidationsSearch) {
@@ -259,16 +240,11 @@ TEST_F(Trainer, AStopIsHeardBetweenTheStepsOfAValidationsSearch) {
   RunSetup setup = set_up_run(fresh);
   int questions = 0;
   const ValidationStop stop{
-      .asked = [&] { return ++questions > 3; },
-      .agree = [] { fail("stopped"); }};
+      .asked = [&] { return ++questions > 3; }, .agree = [] { fail("stopped"); }};
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(
-      testing::error_of([&] {
-        setup.task->validation_scores(
-            {MetricKind::kBleu},
-            *setup.communicator,
-            stop);
-      }),
+      testing::error_of(
+          [&] { setup.task->validation_scores({MetricKind::kBleu}, *setup.communicator, stop); }),
       "stopped");
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_GT(questions, 3);
@@ -283,12 +259,7 @@ TEST_F(Trainer, ASkippedUpdateLeavesParametersAndOptimiserAlone) {
   const Batcher batches(setup.data.train.samples, config_.batching, 1);
   const auto update = [&](bool broken) {
     UpdateSums sums;
-    accumulate_batch(
-        *setup.task->model(),
-        batches.batch(0),
-        {},
-        {.seed = 1},
-        sums);
+    accumulate_batch(*setup.task->model(), batches.batch(0), {}, {.seed = 1}, sums);
     sums.broken = broken ? 1 : 0;
     return apply_update(parameters, optimizer, {.learning_rate = 0.01}, sums);
   };
@@ -311,17 +282,14 @@ TEST_F(Trainer, ARunThatEndsWithBrokenParametersIsAnErrorAndSavesNone) {
   const auto spoil = [&](const RunSetup& setup, const Position& position) {
     at::NoGradGuard no_grad;
     if (position.update == 5)  // no sentence needs the row
-      setup.task->model()->parameters()[0][0].fill_(
-          std::numeric_limits<float>::quiet_NaN());
+      setup.task->model()->parameters()[0][0].fill_(std::numeric_limits<float>::quiet_NaN());
   };
   EXPECT_THAT(
       testing::error_of([&] { train(request("run"), spoil); }),
-      HasSubstr("training has diverged: after its last update, 6, parameters "
-                "or the optimizer's state are NaN or infinite"));
+      HasSubstr("training has diverged: after its last update, 6, parameters or the optimizer's "
+                "state are NaN or infinite"));
   EXPECT_NO_THROW(load_model(path("run")));
-  EXPECT_THAT(
-      checkpoint_names("run"),
-      ::testing::ElementsAre("update-00000004.safetensors"));
+  EXPECT_THAT(checkpoint_names("run"), ::testing::ElementsAre("update-00000004.safetensors"));
 }
 
 TEST_F(Trainer, TheLastCheckpointsAreKept) {
@@ -363,9 +331,7 @@ TEST_F(Trainer, TheBestModelIsTheOneWithTheBestMeasure) {
     }
     EXPECT_LT(best_update, 20);
     EXPECT_EQ(
-        SafetensorsReader(path(best_by) / "model.safetensors")
-            .metadata()
-            .at("update"),
+        SafetensorsReader(path(best_by) / "model.safetensors").metadata().at("update"),
         std::to_string(best_update));
     EXPECT_TRUE(
         read_file(path(best_by) / "model.safetensors") ==
@@ -390,11 +356,7 @@ TEST_F(Trainer, WithoutValidationTextTheLastModelIsTheModel) {
   config_.data.valid_target.clear();
   train_model(request("run"));
   EXPECT_TRUE(records("run", "validation").empty());
-  EXPECT_EQ(
-      SafetensorsReader(path("run") / "model.safetensors")
-          .metadata()
-          .at("update"),
-      "12");
+  EXPECT_EQ(SafetensorsReader(path("run") / "model.safetensors").metadata().at("update"), "12");
 }
 
 TEST_F(Trainer, CheckpointsOfARunCanBeAveraged) {
@@ -409,8 +371,7 @@ TEST_F(Trainer, CheckpointsOfARunCanBeAveraged) {
   const auto a = six.model->named_parameters();
   const auto b = twelve.model->named_parameters();
   for (const auto& item : between.model->named_parameters())
-    EXPECT_TRUE(
-        item.value().allclose((a[item.key()] + b[item.key()]) / 2, 1e-6, 1e-8))
+    EXPECT_TRUE(item.value().allclose((a[item.key()] + b[item.key()]) / 2, 1e-6, 1e-8))
         << item.key();
 }
 
@@ -441,16 +402,12 @@ TEST_F(Trainer, AFullDiskStopsTheRunAndTheLastStateStays) {
   TrainRequest more = request("run");
   more.resume = true;
   {
-    const testing::FileSizeLimit limit(
-        fs::file_size(path("run") / "model.safetensors") / 2);
+    const testing::FileSizeLimit limit(fs::file_size(path("run") / "model.safetensors") / 2);
     EXPECT_THAT(
         testing::error_of([&] { train_model(more); }),
         ::testing::AllOf(HasSubstr("cannot write '"), HasSubstr("File too")));
   }
-  EXPECT_EQ(
-      read_state(path("run") / "training" / "state.safetensors")
-          .position.update,
-      4);
+  EXPECT_EQ(read_state(path("run") / "training" / "state.safetensors").position.update, 4);
   EXPECT_TRUE(best == read_file(path("run") / "model.safetensors"));
   EXPECT_NO_THROW(train_model(more));  // with room again it goes on
   EXPECT_EQ(records("run", "train").size(), 8u);

@@ -14,29 +14,21 @@ namespace seqconv::ops {
 /// zero and gets no gradient. Causal. Differentiable any number of times;
 /// nothing is kept for it. Sums are float64, so that the error does not grow
 /// with T. c10::Error "[cumulative_average] ..., but got ..." on bad input.
-at::Tensor cumulative_average(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths = {});
+at::Tensor cumulative_average(const at::Tensor& x, const std::optional<at::Tensor>& lengths = {});
 
 /// The same in plain tensor algebra, kept for ever as the definition.
 at::Tensor cumulative_average_reference(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths = {});
+    const at::Tensor& x, const std::optional<at::Tensor>& lengths = {});
 
 /// State of the step form: the sums of all inputs so far, float64 zeros
 /// [N, C] on the device of `options`.
-at::Tensor average_initial_state(
-    int64_t rows,
-    int64_t channels,
-    const at::TensorOptions& options);
+at::Tensor average_initial_state(int64_t rows, int64_t channels, const at::TensorOptions& options);
 
 /// Averages of the next T' >= 1 inputs. x [N, T', C] -> [N, T', C]. `state`
 /// [N, C] float64 is updated in place; its size and the cost of a step do not
 /// depend on `position` (int64, one element), the number of inputs already
 /// seen; the caller advances it. No gradient.
 at::Tensor cumulative_average_step(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position);
+    const at::Tensor& x, at::Tensor& state, const at::Tensor& position);
 
 }  // namespace seqconv::ops

@@ -20,15 +20,11 @@ struct DynamicConvFuncOptions {
 /// and bias; only x and logits are kept for it. Types as in lightconv: logits
 /// and bias have x's type, or float32 beside bfloat16.
 at::Tensor dynamicconv(
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    const DynamicConvFuncOptions& options);
+    const at::Tensor& x, const at::Tensor& logits, const DynamicConvFuncOptions& options);
 
 /// The same in plain tensor algebra, kept for ever as the definition.
 at::Tensor dynamicconv_reference(
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    const DynamicConvFuncOptions& options);
+    const at::Tensor& x, const at::Tensor& logits, const DynamicConvFuncOptions& options);
 
 /// Causal dynamicconv of the next T' >= 1 inputs; see lightconv_step.
 /// x [N, T', C], logits [N, T', H, K] -> [N, T', C].

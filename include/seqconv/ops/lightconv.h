@@ -25,23 +25,16 @@ struct LightConvFuncOptions {
 /// 16 bits; sums are float32 or wider. c10::Error "[lightconv] ..., but got
 /// ..." on bad input.
 at::Tensor lightconv(
-    const at::Tensor& x,
-    const at::Tensor& weight,
-    const LightConvFuncOptions& options);
+    const at::Tensor& x, const at::Tensor& weight, const LightConvFuncOptions& options);
 
 /// The same in plain tensor algebra: slow, readable, differentiable, kept for
 /// ever as the definition.
 at::Tensor lightconv_reference(
-    const at::Tensor& x,
-    const at::Tensor& weight,
-    const LightConvFuncOptions& options);
+    const at::Tensor& x, const at::Tensor& weight, const LightConvFuncOptions& options);
 
 /// State of the causal step form: zeros [N, K-1, C] of x's type.
 at::Tensor conv_initial_state(
-    int64_t rows,
-    int64_t kernel_size,
-    int64_t channels,
-    const at::TensorOptions& options);
+    int64_t rows, int64_t kernel_size, int64_t channels, const at::TensorOptions& options);
 
 /// Causal lightconv of the next T' >= 1 inputs. x [N, T', C] -> [N, T', C].
 /// `state` [N, K-1, C] is updated in place: input number p (from 0) lives in

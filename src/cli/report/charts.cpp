@@ -12,12 +12,11 @@ namespace seqconv::internal::report {
 namespace {
 
 /// Stands in every file of ours, and in no drawing of another program.
-constexpr std::string_view kPaper =
-    "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
+constexpr std::string_view kPaper = "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
 
 // The drawing, in its own units; names of curves follow below.
-constexpr double kWidth = 400, kLeft = 46, kRight = 12, kTop = 28, kPlot = 190,
-                 kBottom = 36, kRow = 16;
+constexpr double kWidth = 400, kLeft = 46, kRight = 12, kTop = 28, kPlot = 190, kBottom = 36,
+                 kRow = 16;
 constexpr double kPlotWidth = kWidth - kLeft - kRight;
 constexpr size_t kMostPoints = 500;
 constexpr size_t kLongestName = 48;
@@ -28,9 +27,7 @@ struct Scale {
   double high = 1;
   std::vector<double> marks{};
 
-  double at(double value, double length) const {
-    return (value - low) / (high - low) * length;
-  }
+  double at(double value, double length) const { return (value - low) / (high - low) * length; }
 };
 
 /// 1, 2 or 5 times a power of ten, a quarter of the range or more.
@@ -50,8 +47,7 @@ Scale scale_of(double low, double high) {
   }
   Scale scale{low, high};
   const double step = round_step(high - low);
-  for (double i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-9;
-       ++i)
+  for (double i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i)
     scale.marks.push_back(i * step);
   return scale;
 }
@@ -87,8 +83,7 @@ std::string attribute(const char* name, double value) {
   return concat(" ", name, "=\"", number_text(value, 6), "\"");
 }
 
-std::string
-text_at(double x, double y, const char* anchor, std::string_view text) {
+std::string text_at(double x, double y, const char* anchor, std::string_view text) {
   return concat(
       "<text",
       attribute("x", x),
@@ -104,23 +99,13 @@ std::string axes(const Scale& x, const Scale& y) {
   std::string drawn;
   for (const double mark : y.marks) {
     const double at = kPlot - y.at(mark, kPlot);
-    drawn += concat(
-        "<path class=\"grid\" d=\"M0 ",
-        number_text(at, 5),
-        "h",
-        kPlotWidth,
-        "\"/>");
+    drawn += concat("<path class=\"grid\" d=\"M0 ", number_text(at, 5), "h", kPlotWidth, "\"/>");
     drawn += text_at(-6, at + 4, "end", mark_text(mark));
   }
   for (const double mark : x.marks)
-    drawn +=
-        text_at(x.at(mark, kPlotWidth), kPlot + 15, "middle", mark_text(mark));
+    drawn += text_at(x.at(mark, kPlotWidth), kPlot + 15, "middle", mark_text(mark));
   return drawn + text_at(kPlotWidth, kPlot + 30, "end", "updates") +
-      concat("<rect class=\"frame\" width=\"",
-             kPlotWidth,
-             "\" height=\"",
-             kPlot,
-             "\"/>\n");
+      concat("<rect class=\"frame\" width=\"", kPlotWidth, "\" height=\"", kPlot, "\"/>\n");
 }
 
 std::string css(const Series& series) {
@@ -160,8 +145,7 @@ struct Plot {
   Scale y;
 
   double height() const {
-    return kTop + kPlot + kBottom + kRow * static_cast<double>(series.size()) +
-        4;
+    return kTop + kPlot + kBottom + kRow * static_cast<double>(series.size()) + 4;
   }
 };
 
@@ -220,13 +204,10 @@ std::string inside(const Plot& plot) {
     row += kRow;
   }
   return drawn +
-      concat("<line class=\"cursor\" visibility=\"hidden\" y2=\"",
-             kPlot,
-             "\"/>\n</g>\n");
+      concat("<line class=\"cursor\" visibility=\"hidden\" y2=\"", kPlot, "\"/>\n</g>\n");
 }
 
-std::string
-drawing(const Chart& chart, const char* attributes, std::string_view style) {
+std::string drawing(const Chart& chart, const char* attributes, std::string_view style) {
   const Plot plot = plot_of(chart);
   return concat(
       "<svg class=\"chart\" role=\"img\" aria-label=\"",
@@ -261,8 +242,7 @@ struct ChartMaker {
     for (size_t i = 0; i < runs.size(); ++i) {
       const auto one = [&](const Curves& curves, const char* kind, bool thin) {
         if (const auto found = curves.find(key); found != curves.end())
-          chart.series.push_back(
-              {runs[i].name + kind, i % kMostRuns, thin, found->second});
+          chart.series.push_back({runs[i].name + kind, i % kMostRuns, thin, found->second});
       };
       one(runs[i].train, both ? ", training" : "", both);
       one(runs[i].validation, both ? ", validation" : "", false);
@@ -274,8 +254,7 @@ struct ChartMaker {
 
 /// Measurements of validation that are the loss in other words, or sizes.
 bool is_score(const std::string& key) {
-  return key != "loss_base2" && key != "nll_base2" && key != "perplexity" &&
-      key != "target_tokens";
+  return key != "loss_base2" && key != "nll_base2" && key != "perplexity" && key != "target_tokens";
 }
 
 }  // namespace

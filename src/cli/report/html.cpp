@@ -40,18 +40,11 @@ std::string number_text(double number, int digits) {
   return text;
 }
 
-std::string hidden_list(
-    std::string_view id,
-    const std::vector<std::string>& strings) {
+std::string hidden_list(std::string_view id, const std::vector<std::string>& strings) {
   Json list = Json::array();
   for (const std::string& string : strings)
     list.push_back(one_line(string));
-  return concat(
-      "<i hidden id=\"",
-      escape(id),
-      "\" data-list=\"",
-      escape(list.dump()),
-      "\"></i>\n");
+  return concat("<i hidden id=\"", escape(id), "\" data-list=\"", escape(list.dump()), "\"></i>\n");
 }
 
 std::string_view figure_style() {

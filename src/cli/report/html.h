@@ -16,9 +16,7 @@ std::string number_text(double number, int digits = 4);
 
 /// An element that shows nothing and keeps strings for the page's script, by
 /// `id`.
-std::string hidden_list(
-    std::string_view id,
-    const std::vector<std::string>& strings);
+std::string hidden_list(std::string_view id, const std::vector<std::string>& strings);
 
 /// The style of charts and maps: what they need by themselves, in an SVG file.
 std::string_view figure_style();

@@ -18,8 +18,7 @@ constexpr double kCell = 16, kLetter = 6.2, kLongest = 17;
 std::string signs_of(double share) {
   static constexpr std::string_view kSigns =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  const double bounded =
-      std::isfinite(share) ? std::clamp(share, -1.0, 1.0) : 0;
+  const double bounded = std::isfinite(share) ? std::clamp(share, -1.0, 1.0) : 0;
   const auto code = static_cast<size_t>(std::lround(bounded * 2047) + 2048);
   return {kSigns[code / 64], kSigns[code % 64]};
 }
@@ -66,8 +65,7 @@ Layout layout_of(const MapStyle& style, const Axis& rows, const Axis& columns) {
     layout.top = letters(columns) * kLetter * 0.87 + 14;
   }
   // The last slanted name stands out to the right.
-  const double slant =
-      style.labelled ? letters(columns) * kLetter * 0.5 + 8 : 0;
+  const double slant = style.labelled ? letters(columns) * kLetter * 0.5 + 8 : 0;
   layout.width = layout.left + C * layout.cell + std::max(slant, 1.0);
   layout.height = layout.top + R * layout.cell + 1;
   return layout;
@@ -172,8 +170,8 @@ std::string cells(const HeatMap& map) {
   for (size_t r = 0; r < map.rows.labels.size(); ++r)
     for (size_t c = 0, end = 0; c < columns; c = end) {
       const int level = level_of(map.values[r * columns + c], map.style.full);
-      for (end = c + 1; end < columns &&
-           level_of(map.values[r * columns + end], map.style.full) == level;)
+      for (end = c + 1;
+           end < columns && level_of(map.values[r * columns + end], map.style.full) == level;)
         ++end;
       if (level != 0)
         paths[static_cast<size_t>(level + kLevels)] +=
@@ -181,8 +179,7 @@ std::string cells(const HeatMap& map) {
     }
   std::string drawn;
   for (int level = -kLevels; level <= kLevels; ++level)
-    if (const auto& path = paths[static_cast<size_t>(level + kLevels)];
-        !path.empty())
+    if (const auto& path = paths[static_cast<size_t>(level + kLevels)]; !path.empty())
       drawn += concat(
           "<path class=\"",
           level < 0 ? "cold" : "heat",
@@ -208,12 +205,10 @@ std::string svg_of(const HeatMap& map) {
       " cells got ",
       map.values.size(),
       " numbers");
-  std::string data =
-      concat(" data-v=\"", packed(map.values, map.style.full), "\"");
+  std::string data = concat(" data-v=\"", packed(map.values, map.style.full), "\"");
   if (map.shift)
     data += concat(" data-shift=\"", *map.shift, "\"");
-  return begin_map("map", map.style, map.rows, map.columns, data) + cells(map) +
-      kEnd;
+  return begin_map("map", map.style, map.rows, map.columns, data) + cells(map) + kEnd;
 }
 
 std::string svg_of(const WindowMap& map) {
@@ -240,11 +235,9 @@ std::string svg_of(const WindowMap& map) {
         "v.7h",
         number(-(left + 1 + right)),
         "z");
-    own +=
-        concat("M", t, " ", number(static_cast<double>(t) + 0.15), "h1v.7h-1z");
+    own += concat("M", t, " ", number(static_cast<double>(t) + 0.15), "h1v.7h-1z");
   }
-  const std::string data =
-      concat(" data-v=\"", packed(map.reach, map.style.full), "\"");
+  const std::string data = concat(" data-v=\"", packed(map.reach, map.style.full), "\"");
   return begin_map("windows", map.style, map.positions, map.positions, data) +
       concat("<path class=\"heat\" fill-opacity=\".45\" d=\"",
              bars,

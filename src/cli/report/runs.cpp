@@ -109,8 +109,7 @@ std::vector<std::string> run_names(const std::vector<fs::path>& paths) {
       folder = folder.parent_path().parent_path();
     if (!folder.has_filename())
       folder = folder.parent_path();
-    names.push_back(
-        folder.filename().empty() ? path.string() : folder.filename().string());
+    names.push_back(folder.filename().empty() ? path.string() : folder.filename().string());
   }
   std::vector<std::string> unique = names;
   for (size_t i = 0; i < names.size(); ++i)

@@ -39,7 +39,6 @@ std::optional<RootedPath> metrics_file(const RootedPath& path);
 Run read_run(const RootedPath& file, std::string name);
 
 /// The last part of each path, or the whole path where two would be the same.
-std::vector<std::string> run_names(
-    const std::vector<std::filesystem::path>& paths);
+std::vector<std::string> run_names(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace seqconv::internal::report

@@ -13,16 +13,12 @@ constexpr size_t kMostNumbers = 10;
 void warn_of_replaced_lines(int64_t lines) {
   if (lines > 0)
     log_warning(
-        lines,
-        " input lines held bytes that are not UTF-8, or NUL: replaced by "
-        "U+FFFD and blanks");
+        lines, " input lines held bytes that are not UTF-8, or NUL: replaced by U+FFFD and blanks");
 }
 
 void report_blank_lines(int64_t lines) {
   if (lines > 0)
-    log_info(
-        lines,
-        lines == 1 ? " blank line was skipped" : " blank lines were skipped");
+    log_info(lines, lines == 1 ? " blank line was skipped" : " blank lines were skipped");
 }
 
 void report_cut_lines(int64_t lines, int64_t most) {

@@ -6,9 +6,7 @@
 
 namespace seqconv::internal::verbs {
 
-FilesInUse::FilesInUse(
-    const std::vector<RootedPath>& models,
-    const std::string& shortlist) {
+FilesInUse::FilesInUse(const std::vector<RootedPath>& models, const std::string& shortlist) {
   for (const RootedPath& model : models) {
     const ModelFiles files = find_model(model);
     stamps_.add(files.parameters);
@@ -24,8 +22,7 @@ void FilesInUse::check_same() const {
     fail(
         "'",
         file->string(),
-        "' was replaced or changed while the model was being opened: give the "
-        "same command again");
+        "' was replaced or changed while the model was being opened: give the same command again");
 }
 
 void FilesInUse::check_not_written() const {
@@ -33,9 +30,8 @@ void FilesInUse::check_not_written() const {
     fail(
         "'",
         file->string(),
-        "' was written to while it was in use: results that were made since "
-        "then are worth nothing. Replace files of a model by others, never "
-        "write into them");
+        "' was written to while it was in use: results that were made since then are worth "
+        "nothing. Replace files of a model by others, never write into them");
 }
 
 }  // namespace seqconv::internal::verbs

@@ -12,9 +12,7 @@ namespace seqconv::internal::verbs {
 class FilesInUse {
  public:
   /// Before they are opened. Errors of find_model. `shortlist`: "" for none.
-  explicit FilesInUse(
-      const std::vector<RootedPath>& models,
-      const std::string& shortlist = {});
+  explicit FilesInUse(const std::vector<RootedPath>& models, const std::string& shortlist = {});
 
   /// Error where another file has come in the place of one since then, or one
   /// was written to: what was opened may not be what is there.

@@ -18,24 +18,19 @@ std::string summary(const GenerationReport& report) {
   std::snprintf(
       text,
       sizeof text,
-      "read %lld tokens in %.2f s, generated %lld in %.2f s: %.1f tokens/s, "
-      "%.3f bits a token",
+      "read %lld tokens in %.2f s, generated %lld in %.2f s: %.1f tokens/s, %.3f bits a token",
       static_cast<long long>(report.prompt_tokens),
       report.prompt_seconds,
       static_cast<long long>(report.tokens),
       report.seconds,
       rate(report.tokens, report.seconds),
-      -report.log2_probability /
-          static_cast<double>(std::max<int64_t>(report.tokens, 1)));
+      -report.log2_probability / static_cast<double>(std::max<int64_t>(report.tokens, 1)));
   return text;
 }
 
 }  // namespace
 
-void generate(
-    const GenerateArguments& arguments,
-    const BackendOpener& opener,
-    std::ostream& out) {
+void generate(const GenerateArguments& arguments, const BackendOpener& opener, std::ostream& out) {
   arguments.sampling.validate(arguments.names);
   const FilesInUse files({arguments.model});
   const LanguageSystem model = open_language_model(arguments.model, opener);

@@ -23,17 +23,16 @@ void check_input(const SummaryOptions& summary, const InputFormat& input) {
   const bool story = input.format == TextFormat::kStory;
   const std::string_view name = enum_name(input.format);
   if (json && input.document_key.empty())
-    fail_usage("--source-key must name the document in a JSON object, as the "
-               "model was not trained on any");
+    fail_usage("--source-key must name the document in a JSON object, as the model was not trained "
+               "on any");
   if (!json && !summary.source_key.empty())
     fail_usage("--source-key is for JSON, but the input format is ", name);
   if (story && summary.stories.empty())
-    fail_usage("--stories must name the folder of the stories that the input "
-               "lists; with --input-format text the input is documents");
+    fail_usage("--stories must name the folder of the stories that the input lists; with "
+               "--input-format text the input is documents");
   if (!story && !summary.stories.empty())
     fail_usage("--stories is for story files, but the input format is ", name);
-  if (summary.summary_key.empty() ||
-      replaces_document(summary.summary_key, input))
+  if (summary.summary_key.empty() || replaces_document(summary.summary_key, input))
     fail_usage(
         "--summary-key must name a field of its own, but '",
         summary.summary_key,
@@ -47,9 +46,7 @@ void check_input(const SummaryOptions& summary, const InputFormat& input) {
 
 }  // namespace
 
-InputFormat input_format(
-    const TranslateArguments& arguments,
-    const DocumentOptions& trained) {
+InputFormat input_format(const TranslateArguments& arguments, const DocumentOptions& trained) {
   if (!arguments.summary)
     return {arguments.json_input ? TextFormat::kJson : TextFormat::kText};
   const SummaryOptions& summary = *arguments.summary;
@@ -68,14 +65,11 @@ InputFormat input_format(
   return input;
 }
 
-OutputFormat output_format(
-    const TranslateArguments& arguments,
-    const InputFormat& input) {
+OutputFormat output_format(const TranslateArguments& arguments, const InputFormat& input) {
   if (!arguments.summary)
     return arguments.format;
   return arguments.summary->format.value_or(
-      input.format == TextFormat::kJson ? OutputFormat::kJson
-                                        : OutputFormat::kText);
+      input.format == TextFormat::kJson ? OutputFormat::kJson : OutputFormat::kText);
 }
 
 }  // namespace seqconv::internal::verbs

@@ -7,13 +7,9 @@ namespace seqconv::internal::verbs {
 
 /// What the input of translating or summarising is: as was asked for, or as the
 /// model was trained. UsageError where flags of summarising contradict that.
-InputFormat input_format(
-    const TranslateArguments& arguments,
-    const DocumentOptions& trained);
+InputFormat input_format(const TranslateArguments& arguments, const DocumentOptions& trained);
 
 /// What the output is to be.
-OutputFormat output_format(
-    const TranslateArguments& arguments,
-    const InputFormat& input);
+OutputFormat output_format(const TranslateArguments& arguments, const InputFormat& input);
 
 }  // namespace seqconv::internal::verbs

@@ -28,8 +28,7 @@ std::optional<JobFile> job_file(const std::string& name, int64_t parts) {
   int64_t part = 0;
   const char* const end = name.data() + name.size();
   const auto number = std::from_chars(name.data(), end, part);
-  if (number.ec != std::errc() || name.front() == '0' || part < 1 ||
-      part > parts)
+  if (number.ec != std::errc() || name.front() == '0' || part < 1 || part > parts)
     return std::nullopt;
   const std::string_view ending(number.ptr, end);
   if (ending == ".out")
@@ -37,8 +36,7 @@ std::optional<JobFile> job_file(const std::string& name, int64_t parts) {
   if (ending == ".lock")
     return JobFile::kPartLock;
   const auto unfinished = unfinished_file(name);
-  if (ending == ".json" ||
-      (unfinished && unfinished->name == concat(part, ".json")))
+  if (ending == ".json" || (unfinished && unfinished->name == concat(part, ".json")))
     return JobFile::kPartRecord;
   return std::nullopt;
 }
@@ -47,8 +45,7 @@ std::optional<JobFile> job_file(const std::string& name, int64_t parts) {
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error))
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     names.push_back(at->path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
@@ -64,11 +61,9 @@ bool is_file(const fs::path& path) {
 std::string foreign_entry(const fs::path& folder, bool begun) {
   for (const std::string& name : names_in(folder)) {
     const auto kind = job_file(name, kMostParts);
-    const bool of_a_part =
-        kind == JobFile::kPart || kind == JobFile::kPartRecord;
+    const bool of_a_part = kind == JobFile::kPart || kind == JobFile::kPartRecord;
     const std::string lock = concat(name.substr(0, name.find('.')), ".lock");
-    if (!kind || !is_file(folder / name) ||
-        (!begun && of_a_part && !is_file(folder / lock)))
+    if (!kind || !is_file(folder / name) || (!begun && of_a_part && !is_file(folder / lock)))
       return name;
   }
   return "";
@@ -82,8 +77,8 @@ void check_job_files(const fs::path& folder) {
         name,
         "' in the folder '",
         folder.string(),
-        "' must be an ordinary file of this job, but is a folder, a link, a "
-        "pipe or a device: move it away, or choose another --output");
+        "' must be an ordinary file of this job, but is a folder, a link, a pipe or a device: move "
+        "it away, or choose another --output");
 }
 
 void remove_job(const fs::path& folder, int64_t parts) {
@@ -102,9 +97,8 @@ void remove_job(const fs::path& folder, int64_t parts) {
       "the folder '",
       folder.string(),
       "' stays: ",
-      others.empty()
-          ? error.message()
-          : concat("'", others.front(), "' in it is no file of this job"));
+      others.empty() ? error.message()
+                     : concat("'", others.front(), "' in it is no file of this job"));
 }
 
 void remove_empty_job(const fs::path& folder) {

@@ -42,8 +42,7 @@ class Bytes {
 
   int64_t size() const { return info_.st_size; }
   int64_t changed() const {  // nanoseconds
-    return int64_t{info_.st_mtim.tv_sec} * 1'000'000'000 +
-        info_.st_mtim.tv_nsec;
+    return int64_t{info_.st_mtim.tv_sec} * 1'000'000'000 + info_.st_mtim.tv_nsec;
   }
 
   /// Up to `count` bytes, fewer at the end alone.
@@ -51,11 +50,8 @@ class Bytes {
     bytes_.resize(static_cast<size_t>(count));
     size_t got = 0;
     while (got < bytes_.size()) {
-      const ssize_t n = ::pread(
-          fd_,
-          bytes_.data() + got,
-          bytes_.size() - got,
-          place + static_cast<int64_t>(got));
+      const ssize_t n =
+          ::pread(fd_, bytes_.data() + got, bytes_.size() - got, place + static_cast<int64_t>(got));
       if (n < 0 && errno != EINTR)
         fail_reading(file_);
       if (n == 0)
@@ -129,8 +125,7 @@ Json fingerprint(const fs::path& file, const FingerprintLimits& limits) {
   const int64_t count = whole ? (size + length - 1) / length : limits.samples;
   uint64_t sum = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t place =
-        whole ? i * length : share(size - length, i, count - 1);
+    const int64_t place = whole ? i * length : share(size - length, i, count - 1);
     sum = checksum(std::as_bytes(bytes.read(place, length)), sum);
   }
   Json print = {{"size", size}, {"checksum", checksum_text(sum)}};
@@ -145,9 +140,7 @@ RangeStream::RangeStream(const fs::path& file, ByteRange range)
 }
 
 RangeStream::Buffer::Buffer(const fs::path& file, ByteRange range)
-    : fd_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)),
-      next_(range.begin),
-      end_(range.end) {
+    : fd_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)), next_(range.begin), end_(range.end) {
   if (fd_ < 0)
     fail_reading(file);
 }
@@ -157,8 +150,7 @@ RangeStream::Buffer::~Buffer() {
 }
 
 RangeStream::Buffer::int_type RangeStream::Buffer::underflow() {
-  const size_t wanted =
-      static_cast<size_t>(std::min<int64_t>(std::ssize(bytes_), end_ - next_));
+  const size_t wanted = static_cast<size_t>(std::min<int64_t>(std::ssize(bytes_), end_ - next_));
   ssize_t got = 0;
   do
     got = wanted == 0 ? 0 : ::pread(fd_, bytes_.data(), wanted, next_);

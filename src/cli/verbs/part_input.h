@@ -35,9 +35,7 @@ struct FingerprintLimits {
 
 /// The file's size and a checksum of its content or, where it is larger than
 /// `limits.whole`, of evenly spread samples, and when it was changed last.
-Json fingerprint(
-    const std::filesystem::path& file,
-    const FingerprintLimits& limits = {});
+Json fingerprint(const std::filesystem::path& file, const FingerprintLimits& limits = {});
 
 /// A range of a file as a stream; reading it needs a buffer's memory.
 class RangeStream : public std::istream {

@@ -20,10 +20,7 @@ constexpr int kSaveShare = 50;  // of the time may be spent on records
 PartWriter::PartWriter(const PartsFolder& folder, PartProgress progress)
     : folder_(folder),
       progress_(std::move(progress)),
-      fd_(::open(
-          folder.file().c_str(),
-          O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-          0644)) {
+      fd_(::open(folder.file().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
   const off_t size = fd_ < 0 ? -1 : ::lseek(fd_, 0, SEEK_END);
   if (size < 0)
     fail_writing();
@@ -39,8 +36,7 @@ PartWriter::PartWriter(const PartsFolder& folder, PartProgress progress)
       folder.file().stem().string(),
       ".json beside it, to translate this part anew");
   // What no record counts is written once more.
-  if (::ftruncate(fd_, progress_.bytes) != 0 ||
-      ::lseek(fd_, progress_.bytes, SEEK_SET) < 0)
+  if (::ftruncate(fd_, progress_.bytes) != 0 || ::lseek(fd_, progress_.bytes, SEEK_SET) < 0)
     fail_writing();
 }
 

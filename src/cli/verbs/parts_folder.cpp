@@ -46,10 +46,7 @@ Json read_record(const fs::path& file) {
 class JoinLock {
  public:
   explicit JoinLock(const fs::path& file)
-      : fd_(::open(
-            file.c_str(),
-            O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-            0644)) {
+      : fd_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
     while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {}
   }
   JoinLock(const JoinLock&) = delete;
@@ -151,9 +148,7 @@ void append(const fs::path& part, int64_t size, AtomicFile& file) {
 }  // namespace
 
 PartsFolder::PartsFolder(const fs::path& output, InputPart part)
-    : output_(output),
-      folder_(concat(behind_links(output).string(), ".parts")),
-      part_(part) {
+    : output_(output), folder_(concat(behind_links(output).string(), ".parts")), part_(part) {
   check_place();
   check_output();
 }
@@ -167,13 +162,11 @@ void PartsFolder::check_output() const {
       output_.string(),
       fs::is_directory(output_)
           ? "' is a folder"
-          : "' is a device or a pipe; without --output translations go to "
-            "standard output");
+          : "' is a device or a pipe; without --output translations go to standard output");
   fail(
       "the output '",
       output_.string(),
-      "' is there already; to translate anew, delete it or choose another "
-      "--output");
+      "' is there already; to translate anew, delete it or choose another --output");
 }
 
 void PartsFolder::check_place() const {
@@ -193,8 +186,7 @@ void PartsFolder::check_place() const {
       folder_.string(),
       "', but that is there with '",
       other,
-      "' in it, which is no file of this job: move it away, or choose another "
-      "--output");
+      "' in it, which is no file of this job: move it away, or choose another --output");
 }
 
 void PartsFolder::enter(const Json& job) {
@@ -220,10 +212,7 @@ void PartsFolder::enter(const Json& job) {
   const std::string other = foreign_entry(folder_, /*begun=*/true);
   const std::string over = other.empty()
       ? concat("delete the folder '", folder_.string(), "' to start over")
-      : concat(
-            "choose another --output, as '",
-            other,
-            "' in the folder is no file of this job");
+      : concat("choose another --output, as '", other, "' in the folder is no file of this job");
   Json begun;
   try {
     begun = read_record(file);
@@ -231,8 +220,7 @@ void PartsFolder::enter(const Json& job) {
   } catch (const Error& error) {
     fail("the record of the job cannot be read; ", over, ": ", error.what());
   }
-  const std::string found =
-      differences(begun, parse_json(content, file.string()));
+  const std::string found = differences(begun, parse_json(content, file.string()));
   SEQCONV_CHECK(
       found.empty(),
       "'",
@@ -270,16 +258,12 @@ std::optional<PartProgress> PartsFolder::load(int64_t part) const {
   try {
     Json record = read_record(file);
     SEQCONV_CHECK(
-        record.is_object() && record.contains("checksum"),
-        file.string(),
-        ": a record was wanted");
+        record.is_object() && record.contains("checksum"), file.string(), ": a record was wanted");
     const Json sum = record["checksum"];
     record.erase("checksum");
     const Json job = record["job"];
     SEQCONV_CHECK(
-        sum == checksum_text(checksum(text_of(record))),
-        file.string(),
-        ": the checksum is wrong");
+        sum == checksum_text(checksum(text_of(record))), file.string(), ": the checksum is wrong");
     SEQCONV_CHECK(job == job_, file.string(), ": it is of another job");
     record.erase("job");
     PartProgress progress;
@@ -287,18 +271,14 @@ std::optional<PartProgress> PartsFolder::load(int64_t part) const {
     return progress;
   } catch (const Error& error) {
     log_warning(
-        "part ",
-        part,
-        " has no record that counts and must be translated anew: ",
-        error.what());
+        "part ", part, " has no record that counts and must be translated anew: ", error.what());
     return std::nullopt;
   }
 }
 
 void PartsFolder::save(const PartProgress& progress) const {
   // As it will be read, so that the checksums are of the same text.
-  Json record =
-      parse_json(text_of(write_options(progress)), "the record of a part");
+  Json record = parse_json(text_of(write_options(progress)), "the record of a part");
   record["job"] = job_;
   record["checksum"] = checksum_text(checksum(text_of(record)));
   write_file_atomically(name(part_.index, ".json"), text_of(record));
@@ -349,16 +329,12 @@ void PartsFolder::write_output(const JoinedParts& joined) const {
             static_cast<int64_t>(fs::file_size(output_)) == joined.total.bytes,
         "all parts are done, but '",
         output_.string(),
-        "' has come meanwhile: move it away, and run any part again to join "
-        "them");
+        "' has come meanwhile: move it away, and run any part again to join them");
     return;
   }
   AtomicFile file(output_);
   for (int64_t part = 1; part <= part_.count; ++part)
-    append(
-        name(part, ".out"),
-        joined.bytes[static_cast<size_t>(part - 1)],
-        file);
+    append(name(part, ".out"), joined.bytes[static_cast<size_t>(part - 1)], file);
   file.commit();
 }
 

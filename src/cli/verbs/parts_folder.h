@@ -42,9 +42,9 @@ struct PartProgress {
 
 /// What joining has found.
 struct JoinedParts {
-  int64_t missing = 0;   ///< parts that are not done; 0: the output is there
-  bool here = false;     ///< whether this process has joined them
-  PartProgress total{};  ///< of all parts, where it has
+  int64_t missing = 0;           ///< parts that are not done; 0: the output is there
+  bool here = false;             ///< whether this process has joined them
+  PartProgress total{};          ///< of all parts, where it has
   std::vector<int64_t> bytes{};  ///< of each part that is done
 };
 

@@ -15,15 +15,10 @@ namespace seqconv::internal::verbs {
 namespace {
 
 SentenceReader open(
-    const PerplexityArguments& arguments,
-    const LanguageSystem& model,
-    std::istream& in) {
+    const PerplexityArguments& arguments, const LanguageSystem& model, std::istream& in) {
   if (arguments.input.empty())
     return {in, "standard input", BadBytes::kReplace};
-  return {
-      arguments.input,
-      model.text.text->vocabulary().size(),
-      BadBytes::kReplace};
+  return {arguments.input, model.text.text->vocabulary().size(), BadBytes::kReplace};
 }
 
 /// The cost of all lines but those that failed.
@@ -41,8 +36,7 @@ TextCost measure(
        .names = arguments.names});
   while (sentences.next()) {
     const std::string where = sentences.where();
-    const auto ids =
-        sentences.is_text() ? std::vector<int32_t>() : sentences.ids();
+    const auto ids = sentences.is_text() ? std::vector<int32_t>() : sentences.ids();
     try {
       if (sentences.is_text())
         meter.add_line(sentences.line(), where);
@@ -62,9 +56,7 @@ TextCost measure(
 }
 
 Json to_json(const TextCost& cost) {
-  const auto rate = [&](int64_t count) {
-    return cost.bits / static_cast<double>(count);
-  };
+  const auto rate = [&](int64_t count) { return cost.bits / static_cast<double>(count); };
   return {
       {"tokens", cost.tokens},
       {"words", cost.words},
@@ -88,11 +80,7 @@ void write(const Json& result, OutputFormat format, std::ostream& out) {
   for (const auto& [key, value] : result.items()) {
     char number[64];
     if (value.is_number_integer())
-      std::snprintf(
-          number,
-          sizeof number,
-          "%lld",
-          static_cast<long long>(value.get<int64_t>()));
+      std::snprintf(number, sizeof number, "%lld", static_cast<long long>(value.get<int64_t>()));
     else
       std::snprintf(number, sizeof number, "%.6g", value.get<double>());
     out << key << ": " << number << '\n';

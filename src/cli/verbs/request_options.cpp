@@ -41,9 +41,7 @@ bool contains(const std::vector<std::string>& keys, const std::string& key) {
 }
 
 /// UsageError for "n-best", which would else be left out in silence.
-void refuse_spelling_of_flag(
-    const std::string& field,
-    const std::vector<std::string>& keys) {
+void refuse_spelling_of_flag(const std::string& field, const std::vector<std::string>& keys) {
   std::string key = field;
   std::ranges::replace(key, '-', '_');
   if (key != field && contains(keys, key))
@@ -63,11 +61,7 @@ Json table_of(
     refuse_spelling_of_flag(member.name, keys);
     if (!contains(keys, member.name))
       continue;
-    SEQCONV_CHECK(
-        !table.contains(member.name),
-        "\"",
-        member.name,
-        "\" comes twice");
+    SEQCONV_CHECK(!table.contains(member.name), "\"", member.name, "\" comes twice");
     table[member.name] = parse_json(member.value, member.name);
   }
   return table;

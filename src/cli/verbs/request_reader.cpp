@@ -12,9 +12,7 @@ namespace {
 
 /// The text of a field that comes once at most; nothing when it does not.
 std::optional<std::string> string_field(
-    const std::vector<JsonMember>& members,
-    std::string_view name,
-    const std::string& where) {
+    const std::vector<JsonMember>& members, std::string_view name, const std::string& where) {
   const JsonMember* found = nullptr;
   for (const JsonMember& member : members) {
     if (member.name != name)
@@ -40,15 +38,13 @@ std::string summary_beginning(const std::string& text) {
   std::string line = summary_line({text});
   const std::string follows = text + '.';
   const auto lines = split_lines(follows);
-  if (!line.empty() && lines.size() > 1 &&
-      document_line({std::string(lines.back())}) == ".")
+  if (!line.empty() && lines.size() > 1 && document_line({std::string(lines.back())}) == ".")
     line += concat(" ", kSentenceEnd);
   return line;
 }
 
 std::optional<std::string> text_field(
-    const std::vector<JsonMember>& members,
-    const std::string& where) {
+    const std::vector<JsonMember>& members, const std::string& where) {
   auto text = string_field(members, "text", where);
   return text ? std::optional(clean_line(*text)) : std::nullopt;
 }
@@ -60,20 +56,14 @@ JsonMember text_member(const std::string& name, const std::string& text) {
 /// The document that a key with dots names, as one line. Only the member that
 /// holds it is parsed.
 std::string document_in(
-    const std::vector<JsonMember>& members,
-    const std::string& key,
-    const std::string& where) {
+    const std::vector<JsonMember>& members, const std::string& key, const std::string& where) {
   const std::string first = key.substr(0, key.find('.'));
   Json object = Json::object();
   for (const JsonMember& member : members) {
     if (member.name != first && member.name != key)
       continue;
     SEQCONV_CHECK(
-        !object.contains(member.name),
-        where,
-        ": \"",
-        shorten(member.name),
-        "\" comes twice");
+        !object.contains(member.name), where, ": \"", shorten(member.name), "\" comes twice");
     object[member.name] = parse_json(member.value, where);
   }
   return document_line(json_texts(object, key, where));
@@ -114,9 +104,7 @@ RequestReader::RequestReader(
 }
 
 /// What is read before an error stays.
-void RequestReader::read_line(
-    TranslationRequest& request,
-    RequestOrigin& origin) const {
+void RequestReader::read_line(TranslationRequest& request, RequestOrigin& origin) const {
   const std::string& line = sentences_->line();
   switch (format_.format) {
     case TextFormat::kText:
@@ -131,9 +119,7 @@ void RequestReader::read_line(
 }
 
 /// It becomes an object as others have it, so that its summary can be scored.
-void RequestReader::read_named_story(
-    TranslationRequest& request,
-    RequestOrigin& origin) const {
+void RequestReader::read_named_story(TranslationRequest& request, RequestOrigin& origin) const {
   const std::string& name = sentences_->line();
   origin.members = {text_member("id", name)};
   TextSource source(sentences_->where());
@@ -141,15 +127,12 @@ void RequestReader::read_named_story(
   source.links = format_.links;
   const Story story = read_story(source, name, sentences_->where());
   origin.members.push_back(text_member("article", story.article));
-  origin.members.push_back(text_member(
-      "highlights",
-      sentence_lines(summary_line(story.highlights))));
+  origin.members.push_back(
+      text_member("highlights", sentence_lines(summary_line(story.highlights))));
   request.ids = encode(story.article);
 }
 
-void RequestReader::read_object(
-    TranslationRequest& request,
-    RequestOrigin& origin) const {
+void RequestReader::read_object(TranslationRequest& request, RequestOrigin& origin) const {
   const std::string& line = sentences_->line();
   const std::string where = sentences_->where();
   auto members = json_members(line, where);
@@ -158,14 +141,13 @@ void RequestReader::read_object(
   // The fields that say that a line failed are ours; an earlier run may have
   // said it.
   std::erase_if(origin.members, [&](const JsonMember& member) {
-    return (member.name == "error" || member.name == "line") &&
-        !is_document(member.name);
+    return (member.name == "error" || member.name == "line") && !is_document(member.name);
   });
   const std::string& key = format_.document_key;
   // A line break inside would become two lines of output.
   const auto text = key.empty() ? text_field(origin.members, where)
-      : members ? std::optional(document_in(origin.members, key, where))
-                : std::nullopt;
+      : members                 ? std::optional(document_in(origin.members, key, where))
+                                : std::nullopt;
   SEQCONV_CHECK(
       text,
       where,
@@ -178,9 +160,7 @@ void RequestReader::read_object(
       [&] { return where; },
       [&] {
         return read_request_options(
-            origin.members,
-            [&](const std::string& name) { return is_document(name); },
-            options_);
+            origin.members, [&](const std::string& name) { return is_document(name); }, options_);
       });
   if (own) {
     request.search = own->search;
@@ -193,8 +173,7 @@ void RequestReader::read_object(
 
 std::string RequestReader::read_prefix(const RequestOrigin& origin) const {
   const std::string text =
-      string_field(origin.members, "target_prefix", sentences_->where())
-          .value_or("");
+      string_field(origin.members, "target_prefix", sentences_->where()).value_or("");
   return clean_line(format_.summaries ? summary_beginning(text) : text);
 }
 
@@ -205,9 +184,7 @@ bool RequestReader::is_document(const std::string& name) const {
 }
 
 std::vector<int32_t> RequestReader::encode(const std::string& text) const {
-  return located(
-      [&] { return sentences_->where(); },
-      [&] { return text_.encode(text); });
+  return located([&] { return sentences_->where(); }, [&] { return text_.encode(text); });
 }
 
 void RequestReader::add_sentence(Buffer& buffer) const {

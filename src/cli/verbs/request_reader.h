@@ -35,7 +35,7 @@ struct InputFormat {
   std::string document_key{};
   std::vector<std::string> stories{};  ///< folders of story files
   Links links = Links::kInside;        ///< of those folders
-  bool summaries = false;  ///< line ends of a prefix stand between sentences
+  bool summaries = false;              ///< line ends of a prefix stand between sentences
 };
 
 /// Translation requests, a buffer at a time, from a file or a stream: plain
@@ -87,8 +87,7 @@ class RequestReader {
   void add_sentence(Buffer& buffer) const;
   void read_line(TranslationRequest& request, RequestOrigin& origin) const;
   void read_object(TranslationRequest& request, RequestOrigin& origin) const;
-  void read_named_story(TranslationRequest& request, RequestOrigin& origin)
-      const;
+  void read_named_story(TranslationRequest& request, RequestOrigin& origin) const;
   std::string read_prefix(const RequestOrigin& origin) const;
   bool is_document(const std::string& name) const;
   std::vector<int32_t> encode(const std::string& text) const;

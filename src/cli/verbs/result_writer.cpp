@@ -15,9 +15,7 @@ namespace {
 // at these; they can only stand inside strings.
 std::string escape_line_ends(std::string object) {
   for (const auto& [raw, escaped] :
-       {std::pair{"\xC2\x85", "\\u0085"},
-        {"\xE2\x80\xA8", "\\u2028"},
-        {"\xE2\x80\xA9", "\\u2029"}})
+       {std::pair{"\xC2\x85", "\\u0085"}, {"\xE2\x80\xA8", "\\u2028"}, {"\xE2\x80\xA9", "\\u2029"}})
     for (size_t at = 0; (at = object.find(raw, at)) != std::string::npos;)
       object.replace(at, std::strlen(raw), escaped);
   return object;
@@ -26,16 +24,14 @@ std::string escape_line_ends(std::string object) {
 // An object: the members that came in, then ours, which replace those of the
 // same name.
 std::string with_members(
-    const std::vector<JsonMember>& members,
-    const std::vector<std::pair<std::string, Json>>& ours) {
+    const std::vector<JsonMember>& members, const std::vector<std::pair<std::string, Json>>& ours) {
   std::string object;
   const auto add = [&](const std::string& key, const std::string& value) {
     object += concat(object.empty() ? "{" : ",", key, ":", value);
   };
   for (const JsonMember& member : members)
-    if (std::none_of(ours.begin(), ours.end(), [&](const auto& own) {
-          return own.first == member.name;
-        }))
+    if (std::none_of(
+            ours.begin(), ours.end(), [&](const auto& own) { return own.first == member.name; }))
       add(member.key, member.value);
   for (const auto& [name, value] : ours)
     add(json_line(name), json_line(value));
@@ -63,37 +59,24 @@ Json summaries_of(const Translations& translations, bool several) {
 }
 
 // Results of an earlier run, under the same key, would look like ours.
-std::string
-failure_object(RequestOrigin origin, const std::string& key, int64_t number) {
-  std::erase_if(origin.members, [&](const JsonMember& member) {
-    return member.name == key;
-  });
-  return with_members(
-      origin.members,
-      {{"error", origin.error}, {"line", number}});
+std::string failure_object(RequestOrigin origin, const std::string& key, int64_t number) {
+  std::erase_if(origin.members, [&](const JsonMember& member) { return member.name == key; });
+  return with_members(origin.members, {{"error", origin.error}, {"line", number}});
 }
 
 }  // namespace
 
-ResultWriter::ResultWriter(
-    const TranslateArguments& arguments,
-    OutputFormat format,
-    bool several)
+ResultWriter::ResultWriter(const TranslateArguments& arguments, OutputFormat format, bool several)
     : format_(format),
       several_(several),
       summaries_(arguments.summary.has_value()),
-      key_(
-          summaries_ ? arguments.summary->summary_key
-                     : std::string("translations")) {}
+      key_(summaries_ ? arguments.summary->summary_key : std::string("translations")) {}
 
 std::string ResultWriter::result_object(
-    const RequestOrigin& origin,
-    const Translations& result) const {
+    const RequestOrigin& origin, const Translations& result) const {
   return with_members(
       origin.members,
-      {{key_,
-        summaries_ ? summaries_of(result, several_ || origin.several)
-                   : list_of(result)}});
+      {{key_, summaries_ ? summaries_of(result, several_ || origin.several) : list_of(result)}});
 }
 
 void ResultWriter::write(
@@ -108,8 +91,7 @@ void ResultWriter::write(
         << '\n';
   else if (several_)
     for (const Translation& translation : result)
-      out << number << '\t' << translation.score << '\t'
-          << one_line(translation.text) << '\n';
+      out << number << '\t' << translation.score << '\t' << one_line(translation.text) << '\n';
   else
     out << (result.empty() ? "" : one_line(result.front().text)) << '\n';
 }

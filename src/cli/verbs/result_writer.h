@@ -18,10 +18,7 @@ using Translations = std::vector<Translation>;
 class ResultWriter {
  public:
   /// `several`: results of one line are a list.
-  ResultWriter(
-      const TranslateArguments& arguments,
-      OutputFormat format,
-      bool several);
+  ResultWriter(const TranslateArguments& arguments, OutputFormat format, bool several);
 
   /// One line, or several of text where there are several results. The line
   /// failed where its origin says so; `number` is the line's own.
@@ -32,9 +29,7 @@ class ResultWriter {
       std::ostream& out) const;
 
  private:
-  std::string result_object(
-      const RequestOrigin& origin,
-      const Translations& result) const;
+  std::string result_object(const RequestOrigin& origin, const Translations& result) const;
 
   OutputFormat format_;
   bool several_;

@@ -58,9 +58,8 @@ class SideReader {
       if (!reader_.next())
         return false;
       if (reader_.is_text())
-        ids_ = located(
-            [&] { return reader_.where(); },
-            [&] { return text_.encode(reader_.line()); });
+        ids_ =
+            located([&] { return reader_.where(); }, [&] { return text_.encode(reader_.line()); });
     } catch (const Error& error) {
       if (reader_.count() == before)
         throw;
@@ -117,24 +116,15 @@ std::string fixed(double value) {
 
 }  // namespace
 
-void score(
-    const ScoreArguments& arguments,
-    const BackendOpener& opener,
-    std::ostream& out) {
+void score(const ScoreArguments& arguments, const BackendOpener& opener, std::ostream& out) {
   const FilesInUse files({arguments.model});
   const TranslationSystem model = open_translation({arguments.model}, opener);
   const PositionLimits limits = model.backend->limits();
   const TranslationText& text = model.text;
-  const Side sources = SideReader(
-                           arguments.source,
-                           "source",
-                           *text.source,
-                           limits.source,
-                           text.max_source_tokens)
-                           .read();
-  const Side targets =
-      SideReader(arguments.target, "target", *text.target, limits.target)
+  const Side sources =
+      SideReader(arguments.source, "source", *text.source, limits.source, text.max_source_tokens)
           .read();
+  const Side targets = SideReader(arguments.target, "target", *text.target, limits.target).read();
   const size_t lines = sources.ids.size();
   if (lines != targets.ids.size())
     fail(
@@ -150,18 +140,13 @@ void score(
   for (size_t i = 0; i < lines; ++i)
     if (sources.failed(i) || targets.failed(i))
       failed.add(
-          static_cast<int64_t>(i) + 1,
-          sources.failed(i) ? sources.errors[i] : targets.errors[i]);
+          static_cast<int64_t>(i) + 1, sources.failed(i) ? sources.errors[i] : targets.errors[i]);
   warn_of_unknown(arguments.source, sources.ids);
   warn_of_unknown(arguments.target, targets.ids);
   // A line without a number would shift the others for some readers.
   double total = 0;
   const std::vector<double> scores = score_pairs(
-      *model.backend,
-      sources.ids,
-      targets.ids,
-      arguments.batch_tokens,
-      arguments.workers);
+      *model.backend, sources.ids, targets.ids, arguments.batch_tokens, arguments.workers);
   files.check_not_written();
   for (size_t i = 0; i < lines; ++i) {
     const bool read = !sources.failed(i) && !targets.failed(i);
@@ -173,10 +158,9 @@ void score(
               arguments.target,
               ":",
               i + 1,
-              ": the model gives the pair no finite probability: its weights "
-              "are too large, or damaged"));
-    const double log_probability =
-        scored ? scores[i] : std::numeric_limits<double>::quiet_NaN();
+              ": the model gives the pair no finite probability: its weights are too large, or "
+              "damaged"));
+    const double log_probability = scored ? scores[i] : std::numeric_limits<double>::quiet_NaN();
     out << fixed(log_probability) << '\n';
     total += log_probability;
   }

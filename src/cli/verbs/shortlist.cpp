@@ -20,26 +20,21 @@ void check_shortlist_output(const ShortlistArguments& arguments) {
           !fs::equivalent(arguments.output, file, none),
           "the output '",
           arguments.output,
-          "' is a text to learn from, which would be lost: choose another "
-          "name");
+          "' is a text to learn from, which would be lost: choose another name");
 }
 
-void warn_of_unknown_symbols(
-    const std::vector<std::string>& files,
-    const SymbolCount& symbols) {
+void warn_of_unknown_symbols(const std::vector<std::string>& files, const SymbolCount& symbols) {
   if (symbols.is_mostly_unknown())
     log_warning(files.front(), ": ", symbols.warning());
 }
 
-std::string
-summary(const ShortlistReport& report, double seconds, int64_t vocabulary) {
+std::string summary(const ShortlistReport& report, double seconds, int64_t vocabulary) {
   char text[240];
   std::snprintf(
       text,
       sizeof text,
-      "learned a shortlist from %lld pairs (%lld with an empty side left out) "
-      "in %.1f s: %.0f of %lld words a sentence, %.1f %% of its translation's "
-      "among them",
+      "learned a shortlist from %lld pairs (%lld with an empty side left out) in %.1f s: %.0f of "
+      "%lld words a sentence, %.1f %% of its translation's among them",
       static_cast<long long>(report.pairs),
       static_cast<long long>(report.empty),
       seconds,
@@ -58,12 +53,8 @@ void shortlist(const ShortlistArguments& arguments) {
   check_shortlist_output(arguments);
   Stopwatch watch;
   ShortlistReport report;
-  const Shortlist learned = Shortlist::learn(
-      model.text,
-      arguments.sources,
-      arguments.targets,
-      arguments.options,
-      report);
+  const Shortlist learned =
+      Shortlist::learn(model.text, arguments.sources, arguments.targets, arguments.options, report);
   learned.write(arguments.output);
   warn_of_unknown_symbols(arguments.sources, report.source_symbols);
   warn_of_unknown_symbols(arguments.targets, report.target_symbols);

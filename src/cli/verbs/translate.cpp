@@ -44,8 +44,7 @@ class Meter {
     std::snprintf(
         text,
         sizeof text,
-        "translated %lld sentences into %lld tokens in %.1f s: "
-        "%.1f sentences/s, %.1f tokens/s",
+        "translated %lld sentences into %lld tokens in %.1f s: %.1f sentences/s, %.1f tokens/s",
         static_cast<long long>(sentences_),
         static_cast<long long>(tokens_),
         seconds,
@@ -63,9 +62,7 @@ class Meter {
 };
 
 // The command line's settings over those that the (first) model came with.
-SearchOptions merge_search(
-    const TranslateArguments& arguments,
-    const TranslationSystem& model) {
+SearchOptions merge_search(const TranslateArguments& arguments, const TranslationSystem& model) {
   const Json given = write_options(arguments.search);
   Json merged = write_options(model.decoding);
   for (const std::string& key : arguments.search_given)
@@ -85,10 +82,8 @@ SearchOptions merge_search(
 void warn_of_positions(const TranslateArguments& arguments, int64_t positions) {
   const SearchOptions& search = arguments.search;
   for (const auto& [key, value] :
-       {std::pair{"max_length_b", search.max_length_b},
-        {"min_length", search.min_length}})
-    if (positions > 0 && value >= positions &&
-        std::ranges::count(arguments.search_given, key) > 0)
+       {std::pair{"max_length_b", search.max_length_b}, {"min_length", search.min_length}})
+    if (positions > 0 && value >= positions && std::ranges::count(arguments.search_given, key) > 0)
       log_warning(
           arguments.names(key),
           " is ",
@@ -128,9 +123,7 @@ class BufferedLines : public TranslationLists {
         translator_(translator),
         files_(files),
         reader_(std::move(reader)),
-        format_(output_format(
-            arguments,
-            input_format(arguments, translator.system().documents))),
+        format_(output_format(arguments, input_format(arguments, translator.system().documents))),
         writer_(arguments, format_, several()),
         progress_(part == nullptr ? PartProgress{} : part->out.progress()),
         replaced_before_(progress_.replaced),
@@ -147,9 +140,8 @@ class BufferedLines : public TranslationLists {
     requests.swap(buffer.requests);
     for (size_t i = 0; i < requests.size(); ++i) {
       RequestOrigin& origin = buffer.origins[i];
-      requests[i].seed = origin.seed.value_or(mix_words(
-          static_cast<uint64_t>(arguments_.seed),
-          static_cast<uint64_t>(origin.number)));
+      requests[i].seed = origin.seed.value_or(
+          mix_words(static_cast<uint64_t>(arguments_.seed), static_cast<uint64_t>(origin.number)));
       settle_results(requests[i], origin);
     }
     note_place(next);
@@ -181,11 +173,9 @@ class BufferedLines : public TranslationLists {
           " (",
           translator_.system().backend->name(),
           ")",
-          arguments_.logits_megabytes == 0 ? std::string()
-                                           : concat(
-                                                 ", logits of ",
-                                                 arguments_.logits_megabytes,
-                                                 " MB at a time"));
+          arguments_.logits_megabytes == 0
+              ? std::string()
+              : concat(", logits of ", arguments_.logits_megabytes, " MB at a time"));
   }
   const PartProgress& progress() const { return progress_; }
 
@@ -194,8 +184,7 @@ class BufferedLines : public TranslationLists {
   bool several() const { return translator_.options().search.n_best > 1; }
 
   /// Lines of text are one a request where none has several.
-  void settle_results(TranslationRequest& request, RequestOrigin& origin)
-      const {
+  void settle_results(TranslationRequest& request, RequestOrigin& origin) const {
     origin.several = request.search && request.search->n_best > 1;
     if (!origin.several || several() || format_ == OutputFormat::kJson)
       return;
@@ -301,8 +290,8 @@ void translate_stream(
 /// A part cut anywhere in a file is that of lines only where the file stays.
 void check_part_input(const std::string& input) {
   if (input.empty())
-    fail_usage("--output needs --input FILE: what standard input holds cannot "
-               "be read again when the work goes on");
+    fail_usage("--output needs --input FILE: what standard input holds cannot be read again when "
+               "the work goes on");
   SEQCONV_CHECK(
       std::filesystem::is_regular_file(input),
       "--output needs a file as --input, but '",
@@ -312,22 +301,16 @@ void check_part_input(const std::string& input) {
     fail_usage(
         "--output needs a file of text as --input, but '",
         input,
-        "' is binarised data by its name; standard output takes what is made "
-        "of it");
+        "' is binarised data by its name; standard output takes what is made of it");
 }
 
 /// Where the part's lines are that are not translated yet.
-PartFiles open_part(
-    const PartsFolder& folder,
-    const std::string& input,
-    const ByteRange& range) {
+PartFiles open_part(const PartsFolder& folder, const std::string& input, const ByteRange& range) {
   if (const auto found = folder.load()) {
     log_info("going on behind line ", found->lines, " of '", input, "'");
     return {{input, {found->offset, range.end}}, {folder, *found}};
   }
-  const PartProgress start{
-      .offset = range.begin,
-      .lines = lines_before(input, range.begin)};
+  const PartProgress start{.offset = range.begin, .lines = lines_before(input, range.begin)};
   return {{input, range}, {folder, start}};
 }
 
@@ -404,8 +387,7 @@ void translate(
       check_output_file(arguments.output, find_model(model));
   }
   const FilesInUse files(models, arguments.shortlist);
-  TranslationSystem system =
-      open_translation(models, opener, arguments.shortlist);
+  TranslationSystem system = open_translation(models, opener, arguments.shortlist);
   TranslatorOptions options;
   options.search = merge_search(arguments, system);
   options.sampling = arguments.sampling;

@@ -23,9 +23,7 @@ Json describe_model(const RootedPath& path) {
   return model;
 }
 
-Json describe_summary(
-    const TranslateArguments& arguments,
-    const InputFormat& input) {
+Json describe_summary(const TranslateArguments& arguments, const InputFormat& input) {
   return {
       {"source_key", input.document_key},
       {"stories", input.stories},
@@ -34,9 +32,7 @@ Json describe_summary(
 
 }  // namespace
 
-Json describe_job(
-    const TranslateArguments& arguments,
-    const Translator& translator) {
+Json describe_job(const TranslateArguments& arguments, const Translator& translator) {
   const TranslationSystem& system = translator.system();
   const InputFormat input = input_format(arguments, system.documents);
   Json job = {

@@ -10,8 +10,6 @@ namespace seqconv::internal::verbs {
 /// the content of the input (cli/verbs/part_input.h) and of the models' files,
 /// and what was asked for. Two jobs that say the same here go on with each
 /// other's parts. Not in it is what changes speed, memory or messages alone.
-Json describe_job(
-    const TranslateArguments& arguments,
-    const Translator& translator);
+Json describe_job(const TranslateArguments& arguments, const Translator& translator);
 
 }  // namespace seqconv::internal::verbs

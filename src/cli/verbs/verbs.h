@@ -22,16 +22,15 @@ namespace seqconv::internal {
 enum class OutputFormat { kText, kJson };
 template <>
 struct EnumNames<OutputFormat> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, OutputFormat>>(
-          {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, OutputFormat>>(
+      {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}});
 };
 
 /// Says what summarising does otherwise than translating.
 struct SummaryOptions {
   /// Says what the input holds; nothing: what the model was trained on.
   std::optional<TextFormat> input_format;
-  std::string source_key;  ///< of documents in JSON; "": as in training
+  std::string source_key;                    ///< of documents in JSON; "": as in training
   std::string summary_key = "summary_text";  ///< of summaries in JSON
   std::vector<std::string> stories;          ///< folders of the stories
   /// The format of the output; nothing: JSON where the input is JSON, else
@@ -72,8 +71,7 @@ struct TranslateArguments {
   bool stats = false;       ///< speed on standard error at the end
   /// Bytes of logits that a batch may have at a time, for the stats; 0: all.
   int64_t logits_megabytes = 0;
-  int64_t max_source_tokens =
-      0;  ///< longer lines are cut; 0: as the model says
+  int64_t max_source_tokens = 0;  ///< longer lines are cut; 0: as the model says
   /// Summaries are wanted, where given: format and json_input are not read.
   std::optional<SummaryOptions> summary;
 };
@@ -127,19 +125,13 @@ void translate(
     std::istream& in,
     std::ostream& out);
 void shortlist(const ShortlistArguments& arguments);
-void score(
-    const ScoreArguments& arguments,
-    const BackendOpener& opener,
-    std::ostream& out);
+void score(const ScoreArguments& arguments, const BackendOpener& opener, std::ostream& out);
 void perplexity(
     const PerplexityArguments& arguments,
     const BackendOpener& opener,
     std::istream& in,
     std::ostream& out);
-void generate(
-    const GenerateArguments& arguments,
-    const BackendOpener& opener,
-    std::ostream& out);
+void generate(const GenerateArguments& arguments, const BackendOpener& opener, std::ostream& out);
 
 }  // namespace verbs
 }  // namespace seqconv::internal

@@ -51,9 +51,7 @@ void average(
 }  // namespace
 
 template <class S>
-void cumulative_average(
-    const CumulativeAverage<S>& args,
-    const ParallelFor& parallel_for) {
+void cumulative_average(const CumulativeAverage<S>& args, const ParallelFor& parallel_for) {
   average<S>(
       {.shape = args.shape, .x = args.x, .y = args.y},
       args.lengths,
@@ -63,8 +61,7 @@ void cumulative_average(
 
 template <class S>
 void cumulative_average_backward(
-    const CumulativeAverage<S>& args,
-    const ParallelFor& parallel_for) {
+    const CumulativeAverage<S>& args, const ParallelFor& parallel_for) {
   average<S>(
       {.shape = args.shape, .x = args.x, .y = args.y},
       args.lengths,
@@ -74,18 +71,15 @@ void cumulative_average_backward(
 
 template <class S>
 void cumulative_average_step(
-    const CumulativeAverageStep<S>& args,
-    const ParallelFor& parallel_for) {
+    const CumulativeAverageStep<S>& args, const ParallelFor& parallel_for) {
   average<S>(args, nullptr, average_ops<S>(best_isa()).forward, parallel_for);
 }
 
 SEQCONV_INSTANTIATE(cumulative_average);
 template decltype(cumulative_average<BFloat16>) cumulative_average<BFloat16>;
 SEQCONV_INSTANTIATE(cumulative_average_backward);
-template decltype(cumulative_average_backward<BFloat16>)
-    cumulative_average_backward<BFloat16>;
+template decltype(cumulative_average_backward<BFloat16>) cumulative_average_backward<BFloat16>;
 SEQCONV_INSTANTIATE(cumulative_average_step);
-template decltype(cumulative_average_step<BFloat16>)
-    cumulative_average_step<BFloat16>;
+template decltype(cumulative_average_step<BFloat16>) cumulative_average_step<BFloat16>;
 
 }  // namespace seqconv::internal::kernels

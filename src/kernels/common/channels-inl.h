@@ -20,8 +20,7 @@ namespace seqconv::internal::kernels::HWY_NAMESPACE {
 /// and a mask. Order would take shuffles.
 template <class S, int N>
 inline constexpr int kSharing =
-    std::is_same_v<S, BFloat16>&& N % 2 == 0 && HWY_TARGET != HWY_SCALAR ? 2
-                                                                         : 1;
+    std::is_same_v<S, BFloat16>&& N % 2 == 0 && HWY_TARGET != HWY_SCALAR ? 2 : 1;
 
 /// As many words as vectors of D have floats, each of two bfloat16.
 template <class D>
@@ -65,8 +64,7 @@ HWY_INLINE Vec<A> load_beside_channels(const A* p, int v) {
     const Tag<A> d;
     const auto low = load(p + v / 2 * 2 * L);
     const auto high = load(p + (v / 2 * 2 + 1) * L);
-    return v % 2 == 0 ? hn::ConcatEven(d, high, low)
-                      : hn::ConcatOdd(d, high, low);
+    return v % 2 == 0 ? hn::ConcatEven(d, high, low) : hn::ConcatOdd(d, high, low);
 #endif
   }
 }
@@ -78,10 +76,7 @@ HWY_INLINE auto narrow_pair(Vec<float> even, Vec<float> odd) {
   const hn::Repartition<uint16_t, Tag<float>> halves;
   return hn::BitCast(
       halves,
-      hn::OrAnd(
-          hn::ShiftRight<16>(round_bits(even)),
-          round_bits(odd),
-          hn::Set(du, 0xffff0000u)));
+      hn::OrAnd(hn::ShiftRight<16>(round_bits(even)), round_bits(odd), hn::Set(du, 0xffff0000u)));
 }
 #endif
 

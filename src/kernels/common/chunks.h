@@ -18,10 +18,7 @@ inline constexpr int64_t kChunk = 8 * kTile;
 
 /// Calls body(begin, end) on ranges of elements that begin at whole chunks.
 template <class Body>
-void for_chunks(
-    int64_t count,
-    const ParallelFor& parallel_for,
-    const Body& body) {
+void for_chunks(int64_t count, const ParallelFor& parallel_for, const Body& body) {
   const int64_t chunks = (count + kChunk - 1) / kChunk;
   parallel_for(chunks, /*grain=*/4, [&](int64_t begin, int64_t end) {
     body(begin * kChunk, std::min(end * kChunk, count));

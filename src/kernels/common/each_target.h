@@ -16,9 +16,8 @@
 // as well. Vectors of SVE have no size at compile time, so that none can be an
 // element of an array: blocks of sums are such arrays. NEON is on all arm64.
 #ifdef SEQCONV_FEW_TARGETS
-#define HWY_DISABLED_TARGETS                                            \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | \
-   HWY_SVE_256 | HWY_SVE2_128)
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #else
 #define HWY_DISABLED_TARGETS \
   (HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)

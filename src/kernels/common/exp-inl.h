@@ -22,12 +22,7 @@ struct ModerateExpConstants<float> : ExpConstants<float> {
   static constexpr int kDegree = 5;
   /// Relative error 7.6e-8 for |r| <= ln 2 / 2 (Remez' algorithm).
   static constexpr float kPolynomial[] = {
-      0x1.000002p+0f,
-      0x1.fffff6p-1f,
-      0x1.fffd14p-2f,
-      0x1.555a22p-3f,
-      0x1.5761p-5f,
-      0x1.0fe494p-7f};
+      0x1.000002p+0f, 0x1.fffff6p-1f, 0x1.fffd14p-2f, 0x1.555a22p-3f, 0x1.5761p-5f, 0x1.0fe494p-7f};
 };
 
 template <>
@@ -61,8 +56,7 @@ HWY_INLINE void exps_of_moderate(Vec<A> (&x)[N]) {
       p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, C::kPolynomial[k]));
 #pragma GCC unroll 16
   for (int i = 0; i < N; ++i) {
-    const auto power =
-        hn::ShiftLeft<C::kMantissaBits>(hn::BitCast(du, shifted[i]));
+    const auto power = hn::ShiftLeft<C::kMantissaBits>(hn::BitCast(du, shifted[i]));
     x[i] = hn::Mul(p[i], hn::BitCast(d, power));
   }
 }

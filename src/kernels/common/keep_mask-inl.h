@@ -47,8 +47,7 @@ class KeepMask {
 /// Calls each(i, keep) for the elements [begin, end), where keep(value) is
 /// dropout of a value of element i; without dropout it is the value.
 template <class T, class Each>
-HWY_INLINE void
-for_kept(const Dropout& drop, int64_t begin, int64_t end, const Each& each) {
+HWY_INLINE void for_kept(const Dropout& drop, int64_t begin, int64_t end, const Each& each) {
   KeepMask<T> mask(drop);
   for (int64_t first = begin; first < end; first += kTile) {
     const int64_t n = HWY_MIN(kTile, end - first);

@@ -53,10 +53,7 @@ HWY_INLINE Counters product(Counters counters, uint32_t multiplier) {
 HWY_INLINE Counters paired(Counters even, Counters odd) {
   const WordTag d;
   return hn::BitCast(
-      CounterTag(),
-      hn::OddEven(
-          hn::BitCast(d, hn::ShiftLeft<32>(odd)),
-          hn::BitCast(d, even)));
+      CounterTag(), hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even)));
 }
 
 /// Groups whose independent chains hide the latency of the products.
@@ -103,8 +100,7 @@ HWY_INLINE void fill_groups(uint64_t seed, uint64_t counter, uint32_t* out) {
 
 #endif
 
-inline void
-fill_words(uint64_t seed, uint64_t counter, int64_t groups, uint32_t* out) {
+inline void fill_words(uint64_t seed, uint64_t counter, int64_t groups, uint32_t* out) {
   const auto fill = [&]<int N>(int64_t g) HWY_ATTR {
     fill_groups<N>(seed, counter + g * kGroupCounters, out + g * kGroupWords);
   };
@@ -117,8 +113,7 @@ fill_words(uint64_t seed, uint64_t counter, int64_t groups, uint32_t* out) {
 
 /// The words of elements [first, first + count), somewhere in `buffer`, which
 /// has room for kRandomWordsSlack more.
-inline const uint32_t*
-draw_words(uint64_t seed, uint64_t first, int64_t count, uint32_t* buffer) {
+inline const uint32_t* draw_words(uint64_t seed, uint64_t first, int64_t count, uint32_t* buffer) {
   const int64_t offset = static_cast<int64_t>(first % 4);
   const int64_t groups = (offset + count + kGroupWords - 1) / kGroupWords;
   fill_words(seed, first / 4, groups, buffer);
@@ -128,17 +123,11 @@ draw_words(uint64_t seed, uint64_t first, int64_t count, uint32_t* buffer) {
 /// kernels::random_word_rows for this instruction set. Words come in fours:
 /// where those of a row begin may differ.
 inline WordRows draw_word_rows(
-    uint64_t seed,
-    uint64_t first,
-    int64_t step,
-    int64_t rows,
-    int64_t count,
-    uint32_t* buffer) {
+    uint64_t seed, uint64_t first, int64_t step, int64_t rows, int64_t count, uint32_t* buffer) {
   const int64_t stride = count + kRandomWordsSlack;
   for (int64_t r = 0; r < rows; ++r) {
     uint32_t* const row = buffer + r * stride;
-    const uint32_t* const words =
-        draw_words(seed, first + r * step, count, row);
+    const uint32_t* const words = draw_words(seed, first + r * step, count, row);
     if (words != row)
       std::copy(words, words + count, row);
   }

@@ -38,9 +38,8 @@ class Scratch {
   bool reserve(int64_t count) {
     if (count <= capacity_)
       return false;
-    heap_.reset(static_cast<A*>(::operator new (
-        static_cast<size_t>(count) * sizeof(A),
-        std::align_val_t{kAlignment})));
+    heap_.reset(static_cast<A*>(
+        ::operator new (static_cast<size_t>(count) * sizeof(A), std::align_val_t{kAlignment})));
     capacity_ = count;
     return true;
   }
@@ -55,24 +54,16 @@ class Scratch {
  private:
   static constexpr size_t kAlignment = 64;
   struct Free {
-    void operator()(A* p) const {
-      ::operator delete (p, std::align_val_t{kAlignment});
-    }
+    void operator()(A* p) const { ::operator delete (p, std::align_val_t{kAlignment}); }
   };
-  alignas(kInline > 0 ? kAlignment : alignof(A))
-      A inline_[kInline > 0 ? kInline : 1];
+  alignas(kInline > 0 ? kAlignment : alignof(A)) A inline_[kInline > 0 ? kInline : 1];
   std::unique_ptr<A, Free> heap_;
   int64_t capacity_ = kInline;
 };
 
 /// Zeros in rows [first, end) of `width` elements.
 template <class S>
-void zero_rows(
-    S* data,
-    int64_t stride,
-    int64_t width,
-    int64_t first,
-    int64_t end) {
+void zero_rows(S* data, int64_t stride, int64_t width, int64_t first, int64_t end) {
   for (int64_t t = first; t < end; ++t)
     std::fill_n(data + t * stride, width, S{});
 }
@@ -89,9 +80,7 @@ struct TileIndex {
   int64_t group;
 
   TileIndex(int64_t item, int64_t tiles, int64_t groups)
-      : batch(item / groups / tiles),
-        tile(item / groups % tiles),
-        group(item % groups) {}
+      : batch(item / groups / tiles), tile(item / groups % tiles), group(item % groups) {}
 };
 
 /// How a pass treats the caches, where it reads more than they hold.
@@ -103,14 +92,9 @@ struct CacheUse {
 /// Of a pass that reads so many elements of every position and whose output is
 /// the tensor `out` [B, T, C]. Streaming stores are those of whole lines.
 template <class Shape, class S>
-CacheUse cache_use(
-    const Execution& run,
-    const Shape& shape,
-    const S* out,
-    int64_t elements) {
+CacheUse cache_use(const Execution& run, const Shape& shape, const S* out, int64_t elements) {
   constexpr auto kSize = static_cast<int64_t>(sizeof(S));
-  const bool far =
-      shape.batch * shape.steps * elements * kSize >= run.streams_from;
+  const bool far = shape.batch * shape.steps * elements * kSize >= run.streams_from;
   const bool whole = reinterpret_cast<uintptr_t>(out) % kCacheLine == 0 &&
       shape.head_channels() * kSize % kCacheLine == 0;
   return {.prefetches = far, .streams = far && whole};

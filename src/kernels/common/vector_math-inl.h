@@ -81,10 +81,7 @@ HWY_INLINE ReducedExp<T> reduced_exp(T x) {
 #pragma GCC unroll 16
   for (int k = K::kDegree - 1; k >= 2; --k)
     p = p * r + kInverseFactorial<T>[k];
-  return {
-      std::bit_cast<Bits>(shifted) - std::bit_cast<Bits>(K::kShifter),
-      r,
-      p * (r * r)};
+  return {std::bit_cast<Bits>(shifted) - std::bit_cast<Bits>(K::kShifter), r, p * (r * r)};
 }
 
 /// 2^n of a normal number.

@@ -122,8 +122,7 @@ HWY_INLINE void store_streaming(Vec<float> v, BFloat16* p) {
 /// Whether parts of vectors of S are read and written with masks, which touch
 /// nothing beyond them.
 template <class S>
-inline constexpr bool kMasks = HWY_TARGET == HWY_AVX3 ||
-    (HWY_TARGET == HWY_AVX2 && sizeof(S) >= 4);
+inline constexpr bool kMasks = HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && sizeof(S) >= 4);
 
 /// The first `count` lanes of a vector of D, the others zero.
 template <class D>
@@ -133,9 +132,7 @@ HWY_INLINE hn::Vec<D> load_masked(D d, const hn::TFromD<D>* p, int64_t count) {
 template <class D>
 HWY_INLINE hn::Vec<D> load_masked(D d, const BFloat16* p, int64_t count) {
   const hn::Rebind<uint16_t, D> half;
-  return widen_bits(
-      d,
-      load_masked(half, reinterpret_cast<const uint16_t*>(p), count));
+  return widen_bits(d, load_masked(half, reinterpret_cast<const uint16_t*>(p), count));
 }
 
 /// The first `count` < 5 of four bfloat16 as one word, the others zero; reads
@@ -169,8 +166,7 @@ HWY_INLINE void store_word(uint64_t word, BFloat16* p, int64_t count) {
 
 /// Whether the bfloat16 of as many lanes are one or two words.
 constexpr bool are_words(int64_t lanes) {
-  return std::endian::native == std::endian::little &&
-      (lanes == 4 || lanes == 8);
+  return std::endian::native == std::endian::little && (lanes == 4 || lanes == 8);
 }
 
 /// The first `count` lanes of a vector of D, the others zero; reads nothing
@@ -207,17 +203,12 @@ HWY_INLINE Vec<A> load_some(const S* p, int64_t count) {
 
 /// Stores the first `count` lanes.
 template <class D>
-HWY_INLINE void
-store_masked(hn::Vec<D> v, D d, hn::TFromD<D>* p, int64_t count) {
+HWY_INLINE void store_masked(hn::Vec<D> v, D d, hn::TFromD<D>* p, int64_t count) {
   hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, p);
 }
-HWY_INLINE void
-store_masked(Vec<float> v, Tag<float>, BFloat16* p, int64_t count) {
+HWY_INLINE void store_masked(Vec<float> v, Tag<float>, BFloat16* p, int64_t count) {
   store_masked(
-      narrow_bits(v),
-      hn::Rebind<uint16_t, Tag<float>>(),
-      reinterpret_cast<uint16_t*>(p),
-      count);
+      narrow_bits(v), hn::Rebind<uint16_t, Tag<float>>(), reinterpret_cast<uint16_t*>(p), count);
 }
 
 template <class A, class S>
@@ -257,9 +248,7 @@ HWY_INLINE Vec<A> join_neighbours(Vec<A> a, Vec<A> b, const Join& join) {
         hn::BitCast(d, hn::InterleaveLower(dd, x, y)),
         hn::BitCast(d, hn::InterleaveUpper(dd, x, y)));
   } else if constexpr (kBytes == 16) {
-    return join(
-        hn::OddEvenBlocks(b, a),
-        hn::SwapAdjacentBlocks(hn::OddEvenBlocks(a, b)));
+    return join(hn::OddEvenBlocks(b, a), hn::SwapAdjacentBlocks(hn::OddEvenBlocks(a, b)));
   } else {
     return join(hn::ConcatUpperLower(d, b, a), hn::ConcatLowerUpper(d, b, a));
   }
@@ -271,9 +260,7 @@ HWY_INLINE void add_all_neighbours(Vec<A>* v) {
 #pragma GCC unroll 8
   for (int i = 0; i < N / 2; ++i)
     v[i] = join_neighbours<kBytes, A>(
-        v[2 * i],
-        v[2 * i + 1],
-        [](Vec<A> a, Vec<A> b) HWY_ATTR { return hn::Add(a, b); });
+        v[2 * i], v[2 * i + 1], [](Vec<A> a, Vec<A> b) HWY_ATTR { return hn::Add(a, b); });
   if constexpr (N > 2)
     add_all_neighbours<2 * kBytes, A, N / 2>(v);
 }

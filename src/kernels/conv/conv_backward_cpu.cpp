@@ -23,18 +23,12 @@ template <class S, class L, class A = AccumulatorOf<S>>
 class BackwardPlaces {
  public:
   BackwardPlaces(
-      const ConvBackward<S, L>& args,
-      const Logits<const L>& logits,
-      const Execution& run)
+      const ConvBackward<S, L>& args, const Logits<const L>& logits, const Execution& run)
       : args_(args),
         shape_(args.shape),
         ops_(conv_kernels<S, A>(run.isa)),
         taps_(shape_, tap_options(args), logits, run.isa),
-        cache_(cache_use(
-            run,
-            shape_,
-            args.grad_x,
-            2 * shape_.channels + logits.row_stride)),
+        cache_(cache_use(run, shape_, args.grad_x, 2 * shape_.channels + logits.row_stride)),
         own_logits_(!logits.shared()) {}
 
   /// Writes grad_x of a place and the gradients of its logits, unless they are
@@ -51,12 +45,7 @@ class BackwardPlaces {
       zero_rows(grad_x(at, at.first), C(), at.heads * R(), at.real(), at.rows);
     }
     if (writes_logits())
-      zero_rows(
-          grad_logits(at, at.first),
-          H() * K(),
-          at.heads * K(),
-          at.real(),
-          at.rows);
+      zero_rows(grad_logits(at, at.first), H() * K(), at.heads * K(), at.real(), at.rows);
     if (at.real() == 0)
       return;
     const int64_t block = taps_.shared() ? to - from : kBlockRows;
@@ -79,10 +68,7 @@ class BackwardPlaces {
     }
     if (args_.grad_x != nullptr && !whole)
       for (int64_t t = 0; t < at.real(); ++t)
-        ops_.narrow(
-            sums_.data() + t * at.heads * R(),
-            at.heads * R(),
-            grad_x(at, at.first + t));
+        ops_.narrow(sums_.data() + t * at.heads * R(), at.heads * R(), grad_x(at, at.first + t));
   }
 
   /// Gradients of the shared taps, [H, K] -> of their logits.
@@ -110,17 +96,12 @@ class BackwardPlaces {
   int64_t index(const ConvPlace& at, int64_t t) const {
     return (at.batch * shape_.steps + t) * C() + at.head * R();
   }
-  S* grad_x(const ConvPlace& at, int64_t t) const {
-    return args_.grad_x + index(at, t);
-  }
+  S* grad_x(const ConvPlace& at, int64_t t) const { return args_.grad_x + index(at, t); }
   L* grad_logits(const ConvPlace& at, int64_t t) const {
-    return args_.grad_logits +
-        ((at.batch * shape_.steps + t) * H() + at.head) * K();
+    return args_.grad_logits + ((at.batch * shape_.steps + t) * H() + at.head) * K();
   }
   /// Whether every position has logits of its own, whose gradients are wanted.
-  bool writes_logits() const {
-    return own_logits_ && args_.grad_logits != nullptr;
-  }
+  bool writes_logits() const { return own_logits_ && args_.grad_logits != nullptr; }
   int64_t ahead(const ConvPlace& at) const {
     return cache_.prefetches ? prefetch_distance(shape_, at.heads) : 0;
   }
@@ -160,8 +141,7 @@ class BackwardPlaces {
          .channels = R(),
          .out = grad_x(at, first),
          .out_stride = C(),
-         .sums = whole ? nullptr
-                       : sums_.data() + (first - at.first) * at.heads * R(),
+         .sums = whole ? nullptr : sums_.data() + (first - at.first) * at.heads * R(),
          .streaming = cache_.streams,
          .ahead = ahead(at)});
   }
@@ -169,22 +149,17 @@ class BackwardPlaces {
   /// Row `t` of logits, or of their gradients, for the head h of a place and
   /// those that follow.
   template <class Logit>
-  RowsAhead rows_ahead(Logit* logits, const ConvPlace& at, int64_t t, int64_t h)
-      const {
+  RowsAhead rows_ahead(Logit* logits, const ConvPlace& at, int64_t t, int64_t h) const {
     constexpr auto kSize = static_cast<int64_t>(sizeof(L));
     // Less than a line for a head comes by itself.
     if (!own_logits_ || !cache_.prefetches || K() * kSize < kCacheLine)
       return {};
     const int64_t row = at.batch * shape_.steps + t;
-    return {
-        logits + (row * H() + at.head + h) * K(),
-        H() * K() * kSize,
-        K() * kSize};
+    return {logits + (row * H() + at.head + h) * K(), H() * K() * kSize, K() * kSize};
   }
 
   /// Gradients of logits.
-  void
-  differentiate(const ConvPlace& at, const Span& span, L* out, int64_t stride) {
+  void differentiate(const ConvPlace& at, const Span& span, L* out, int64_t stride) {
     const int64_t width = at.heads * taps_.pitch();
     grad_.reserve(span.rows * width + kTapSlack);
     // What the next place will make taps of, and write.
@@ -227,8 +202,7 @@ class BackwardPlaces {
             .ahead = ahead(at)};
         const bool few = K() <= kDirectTaps;
         const auto x = stage(args_.x, part, begin, x_rows, few, staged_x_);
-        const auto g =
-            stage(args_.grad_y, part, span.first, span.rows, true, staged_g_);
+        const auto g = stage(args_.grad_y, part, span.first, span.rows, true, staged_g_);
         work(
             h,
             {.g = g.data,
@@ -257,17 +231,10 @@ class BackwardPlaces {
   /// Rows from `first` on, zeros outside of the sequence: where they lie, if
   /// that is wanted and they can be read so, or copied.
   Rows stage(
-      const S* tensor,
-      const Part& part,
-      int64_t first,
-      int64_t rows,
-      bool direct,
-      Scratch<A>& to) {
-    const S* const in =
-        tensor + (part.batch * shape_.steps + first) * C() + part.channel;
+      const S* tensor, const Part& part, int64_t first, int64_t rows, bool direct, Scratch<A>& to) {
+    const S* const in = tensor + (part.batch * shape_.steps + first) * C() + part.channel;
     if constexpr (std::is_same_v<S, A>)
-      if (direct && part.channels % kTapSlack == 0 && first >= 0 &&
-          first + rows <= part.valid)
+      if (direct && part.channels % kTapSlack == 0 && first >= 0 && first + rows <= part.valid)
         return {in, C()};
     to.reserve(rows * kStagePitch);
     ops_.stage(
@@ -296,26 +263,18 @@ class BackwardPlaces {
 };
 
 /// How a backward pass is cut.
-PlaceGrid
-backward_grid(const ConvShape& shape, const int64_t* lengths, bool shared) {
-  return {
-      shape,
-      lengths,
-      tile_rows(shape.kernel_size),
-      backward_heads(shape, shared)};
+PlaceGrid backward_grid(const ConvShape& shape, const int64_t* lengths, bool shared) {
+  return {shape, lengths, tile_rows(shape.kernel_size), backward_heads(shape, shared)};
 }
 
 int64_t operations(const PlaceGrid& grid) {
-  return grid.step * grid.heads * (grid.shape.head_channels() + 8) *
-      grid.shape.kernel_size * 2;
+  return grid.step * grid.heads * (grid.shape.head_channels() + 8) * grid.shape.kernel_size * 2;
 }
 
 }  // namespace
 
 template <class S>
-void lightconv_backward(
-    const ConvBackward<S, AccumulatorOf<S>>& args,
-    const Execution& run) {
+void lightconv_backward(const ConvBackward<S, AccumulatorOf<S>>& args, const Execution& run) {
   using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
   const Logits<const A> logits{args.logits};
@@ -324,11 +283,10 @@ void lightconv_backward(
   const PlaceGrid grid = backward_grid(shape, args.lengths, shared);
   const int64_t K = shape.kernel_size, width = shape.heads * K;
   // K numbers a head for every tile, which has 64 rows or more.
-  std::vector<double> sums(static_cast<size_t>(
-      std::max<int64_t>(1, wanted ? shape.batch * grid.tiles : 0) * width));
+  std::vector<double> sums(
+      static_cast<size_t>(std::max<int64_t>(1, wanted ? shape.batch * grid.tiles : 0) * width));
   for_places(grid, operations(grid), run, [&] {
-    return [&, work = BackwardPlaces<S, A>(args, logits, run)](
-               const ConvPlace& at) mutable {
+    return [&, work = BackwardPlaces<S, A>(args, logits, run)](const ConvPlace& at) mutable {
       work(at, wanted ? sums.data() + at.tile * width : nullptr);
     };
   });
@@ -338,36 +296,24 @@ void lightconv_backward(
   for (size_t i = static_cast<size_t>(width); i < sums.size(); ++i)
     sums[i % static_cast<size_t>(width)] += sums[i];
   if (shared)
-    BackwardPlaces<S, A>(args, logits, run)
-        .differentiate_shared(sums.data(), args.grad_logits);
+    BackwardPlaces<S, A>(args, logits, run).differentiate_shared(sums.data(), args.grad_logits);
   else
     std::copy_n(sums.begin(), width, args.grad_logits);
 }
 
 template <class S, class L>
-void dynamicconv_backward(
-    const ConvBackward<S, L>& args,
-    const Execution& run) {
+void dynamicconv_backward(const ConvBackward<S, L>& args, const Execution& run) {
   const auto logits = position_logits(args.shape, args.logits);
-  const PlaceGrid grid =
-      backward_grid(args.shape, args.lengths, /*shared=*/false);
-  for_places(grid, operations(grid), run, [&] {
-    return BackwardPlaces<S, L>(args, logits, run);
-  });
+  const PlaceGrid grid = backward_grid(args.shape, args.lengths, /*shared=*/false);
+  for_places(grid, operations(grid), run, [&] { return BackwardPlaces<S, L>(args, logits, run); });
 }
 
-#define SEQCONV_INSTANTIATE(S, A)     \
-  template void lightconv_backward(   \
-      const ConvBackward<S, A>&,      \
-      const Execution&);              \
-  template void dynamicconv_backward( \
-      const ConvBackward<S, A>&,      \
-      const Execution&);
+#define SEQCONV_INSTANTIATE(S, A)                                                \
+  template void lightconv_backward(const ConvBackward<S, A>&, const Execution&); \
+  template void dynamicconv_backward(const ConvBackward<S, A>&, const Execution&);
 SEQCONV_INSTANTIATE(float, float)
 SEQCONV_INSTANTIATE(double, double)
 SEQCONV_INSTANTIATE(BFloat16, float)
-template void dynamicconv_backward(
-    const ConvBackward<BFloat16, BFloat16>&,
-    const Execution&);
+template void dynamicconv_backward(const ConvBackward<BFloat16, BFloat16>&, const Execution&);
 
 }  // namespace seqconv::internal::kernels

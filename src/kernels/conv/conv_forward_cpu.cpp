@@ -13,26 +13,17 @@ namespace {
 template <class S, class L, class A = AccumulatorOf<S>>
 class ForwardPlaces {
  public:
-  ForwardPlaces(
-      const ConvForward<S, L>& args,
-      const Logits<const L>& logits,
-      const Execution& run)
+  ForwardPlaces(const ConvForward<S, L>& args, const Logits<const L>& logits, const Execution& run)
       : args_(args),
         ops_(conv_kernels<S, A>(run.isa)),
         taps_(args.shape, tap_options(args), logits, run.isa),
-        cache_(cache_use(
-            run,
-            args.shape,
-            args.y,
-            args.shape.channels + logits.row_stride)) {}
+        cache_(cache_use(run, args.shape, args.y, args.shape.channels + logits.row_stride)) {}
 
   void operator()(const ConvPlace& at) {
     const ConvShape& shape = args_.shape;
     const int64_t C = shape.channels, R = shape.head_channels();
     const int64_t real = at.real(),
-                  step = taps_.shared()
-        ? at.rows
-        : rows_together(at.heads * taps_.pitch());
+                  step = taps_.shared() ? at.rows : rows_together(at.heads * taps_.pitch());
     for (int64_t t = 0; t < real; t += step)
       convolve(at, t, std::min(step, real - t));
     zero_rows(
@@ -85,9 +76,7 @@ class ForwardPlaces {
 
 template <class S, class L>
 void conv_forward(
-    const ConvForward<S, L>& args,
-    const Logits<const L>& logits,
-    const Execution& run) {
+    const ConvForward<S, L>& args, const Logits<const L>& logits, const Execution& run) {
   const ConvShape& shape = args.shape;
   const int64_t step = forward_rows(shape), heads = heads_of_rows(shape);
   for_places(
@@ -100,9 +89,7 @@ void conv_forward(
 }  // namespace
 
 template <class S>
-void lightconv_forward(
-    const ConvForward<S, AccumulatorOf<S>>& args,
-    const Execution& run) {
+void lightconv_forward(const ConvForward<S, AccumulatorOf<S>>& args, const Execution& run) {
   conv_forward(args, Logits<const AccumulatorOf<S>>{args.logits}, run);
 }
 
@@ -117,8 +104,6 @@ void dynamicconv_forward(const ConvForward<S, L>& args, const Execution& run) {
 SEQCONV_INSTANTIATE(float, float)
 SEQCONV_INSTANTIATE(double, double)
 SEQCONV_INSTANTIATE(BFloat16, float)
-template void dynamicconv_forward(
-    const ConvForward<BFloat16, BFloat16>&,
-    const Execution&);
+template void dynamicconv_forward(const ConvForward<BFloat16, BFloat16>&, const Execution&);
 
 }  // namespace seqconv::internal::kernels

@@ -48,8 +48,8 @@ struct ConvTile {
   /// nothing is written to `out`.
   A* sums = nullptr;
   bool streaming = false;  ///< stores go past the caches
-  int64_t ahead = 0;  ///< elements from what is read to what is prefetched;
-                      ///< 0: nothing is
+  int64_t ahead = 0;       ///< elements from what is read to what is prefetched;
+                           ///< 0: nothing is
 };
 
 /// Elements between rows of stages, and most channels of one.
@@ -129,12 +129,7 @@ struct ConvKernels {
   void (*shared_tap_products)(const ProductTile<A>& tile, double* sums);
   /// acc[c] += sum_i taps[i] * src[i * stride + c] for c < width.
   void (*weighted_sum)(
-      const S* src,
-      int64_t stride,
-      const A* taps,
-      int64_t rows,
-      A* acc,
-      int64_t width);
+      const S* src, int64_t stride, const A* taps, int64_t rows, A* acc, int64_t width);
   void (*softmax)(TapTile<S, A> tile);
   /// out = w (grad - <w, grad>), segment by segment.
   void (*softmax_backward)(TapGradient<S, A> tile);

@@ -66,10 +66,7 @@ class Stepper {
 };
 
 template <class S, class L>
-void conv_step(
-    const ConvStep<S, L>& args,
-    const Logits<const L>& logits,
-    const Execution& run) {
+void conv_step(const ConvStep<S, L>& args, const Logits<const L>& logits, const Execution& run) {
   const ConvShape& shape = args.shape;
   const auto body = [&](int64_t begin, int64_t end) {
     Stepper<S, L> stepper(args, logits, run.isa);
@@ -89,9 +86,7 @@ void conv_step(
 }  // namespace
 
 template <class S>
-void lightconv_step(
-    const ConvStep<S, AccumulatorOf<S>>& args,
-    const Execution& run) {
+void lightconv_step(const ConvStep<S, AccumulatorOf<S>>& args, const Execution& run) {
   conv_step(args, Logits<const AccumulatorOf<S>>{args.logits}, run);
 }
 
@@ -113,9 +108,7 @@ void bias_gradient(
   const int64_t T = shape.steps, C = shape.channels;
   const std::vector<A> ones(kRows, A(1));
   run.parallel_for(
-      ceil_div(C, kWidth),
-      grain_for(shape.batch * T * kWidth),
-      [&](int64_t begin, int64_t end) {
+      ceil_div(C, kWidth), grain_for(shape.batch * T * kWidth), [&](int64_t begin, int64_t end) {
         const ConvKernels<S, A>& ops = conv_kernels<S, A>(run.isa);
         for (int64_t item = begin; item < end; ++item) {
           const int64_t c = item * kWidth, n = std::min(kWidth, C - c);
@@ -125,13 +118,7 @@ void bias_gradient(
             for (int64_t t = 0; t < rows; t += kRows) {
               const S* const from = grad_y + (b * T + t) * C + c;
               A some[kWidth] = {};
-              ops.weighted_sum(
-                  from,
-                  C,
-                  ones.data(),
-                  std::min(kRows, rows - t),
-                  some,
-                  n);
+              ops.weighted_sum(from, C, ones.data(), std::min(kRows, rows - t), some, n);
               for (int64_t i = 0; i < n; ++i)
                 sums[i] += static_cast<double>(some[i]);
             }
@@ -144,17 +131,10 @@ void bias_gradient(
 #define SEQCONV_INSTANTIATE(S, A)                                          \
   template void lightconv_step(const ConvStep<S, A>&, const Execution&);   \
   template void dynamicconv_step(const ConvStep<S, A>&, const Execution&); \
-  template void bias_gradient(                                             \
-      const ConvShape&,                                                    \
-      const int64_t*,                                                      \
-      const S*,                                                            \
-      A*,                                                                  \
-      const Execution&);
+  template void bias_gradient(const ConvShape&, const int64_t*, const S*, A*, const Execution&);
 SEQCONV_INSTANTIATE(float, float)
 SEQCONV_INSTANTIATE(double, double)
 SEQCONV_INSTANTIATE(BFloat16, float)
-template void dynamicconv_step(
-    const ConvStep<BFloat16, BFloat16>&,
-    const Execution&);
+template void dynamicconv_step(const ConvStep<BFloat16, BFloat16>&, const Execution&);
 
 }  // namespace seqconv::internal::kernels

@@ -91,8 +91,7 @@ inline int64_t rows_together(int64_t taps_of_row) {
 /// the next head where a place has one alone.
 inline int64_t prefetch_distance(const ConvShape& shape, int64_t heads) {
   constexpr int64_t kRows = 8;
-  return heads < shape.heads ? heads * shape.head_channels()
-                             : kRows * shape.channels;
+  return heads < shape.heads ? heads * shape.head_channels() : kRows * shape.channels;
 }
 
 /// Calls work(place) for all places, where make_work() makes the work of one
@@ -103,14 +102,11 @@ void for_places(
     int64_t operations_per_place,
     const Execution& run,
     const MakeWork& make_work) {
-  run.parallel_for(
-      grid.count(),
-      grain_for(operations_per_place),
-      [&](int64_t begin, int64_t end) {
-        auto work = make_work();
-        for (int64_t item = begin; item < end; ++item)
-          work(grid.get(item));
-      });
+  run.parallel_for(grid.count(), grain_for(operations_per_place), [&](int64_t begin, int64_t end) {
+    auto work = make_work();
+    for (int64_t item = begin; item < end; ++item)
+      work(grid.get(item));
+  });
 }
 
 }  // namespace seqconv::internal::kernels

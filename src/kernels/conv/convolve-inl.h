@@ -39,11 +39,7 @@ struct ConvBlock {
   Vec<A> sum[NT][NV];
 
   HWY_INLINE ConvBlock(
-      const ConvTile<S, A>& tile,
-      int64_t t,
-      int64_t c,
-      const A* taps,
-      int64_t tail)
+      const ConvTile<S, A>& tile, int64_t t, int64_t c, const A* taps, int64_t tail)
       : in(tile.in + t * tile.in_stride + c),
         in_stride(tile.in_stride),
         low(taps + t * (tile.tap_t + tile.tap_r)),
@@ -64,8 +60,7 @@ struct ConvBlock {
     Vec<A> row[NV];
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
-      row[v] = in_register(
-          kTail ? load_some<A>(in, tail) : load_channels<NV>(in, v));
+      row[v] = in_register(kTail ? load_some<A>(in, tail) : load_channels<NV>(in, v));
 #pragma GCC unroll 6
     for (int i = 0; i < NT; ++i)
       if (i >= first && i <= last) {
@@ -98,8 +93,7 @@ struct ConvBlock {
   HWY_INLINE void prefetch(bool next) const {
     if (ahead != 0)
       prefetch_lines<OwnCache::kSecond>(
-          in + ahead - (next ? 0 : in_stride),
-          NV * L * int64_t{sizeof(S)});
+          in + ahead - (next ? 0 : in_stride), NV * L * int64_t{sizeof(S)});
   }
 
  private:
@@ -112,10 +106,7 @@ struct ConvBlock {
 /// Adds sums to those of a tile.
 template <class S, class A, int NT, int NV, bool kTail>
 HWY_INLINE void add_to_sums(
-    const ConvBlock<S, A, NT, NV, kTail>& block,
-    const ConvTile<S, A>& tile,
-    int64_t t,
-    int64_t c) {
+    const ConvBlock<S, A, NT, NV, kTail>& block, const ConvTile<S, A>& tile, int64_t t, int64_t c) {
   const Tag<A> d;
   for (int i = 0; i < NT; ++i) {
     A* const row = tile.sums + (t + i) * tile.heads * tile.channels + c;
@@ -139,10 +130,7 @@ HWY_INLINE void add_to_sums(
 /// takes: those of the next block have to come through behind them.
 template <class S, class A, int NT, int NV, bool kTail>
 HWY_INLINE void finish_block(
-    ConvBlock<S, A, NT, NV, kTail>& block,
-    const ConvTile<S, A>& tile,
-    int64_t t,
-    int64_t c) {
+    ConvBlock<S, A, NT, NV, kTail>& block, const ConvTile<S, A>& tile, int64_t t, int64_t c) {
   constexpr int kShares = kSharing<S, NV>;
   if (HWY_UNLIKELY(tile.sums != nullptr))
     return add_to_sums(block, tile, t, c);
@@ -178,11 +166,7 @@ HWY_INLINE void finish_block(
 /// rows exist; else those outside the sequence are skipped.
 template <class S, class A, int NT, int NV, bool kTail, bool kInside>
 HWY_INLINE void convolve_block(
-    const ConvTile<S, A>& tile,
-    int64_t t,
-    int64_t c,
-    const A* taps,
-    int64_t tail = kLanes<A>) {
+    const ConvTile<S, A>& tile, int64_t t, int64_t c, const A* taps, int64_t tail = kLanes<A>) {
   const int64_t K = tile.kernel_size;
   ConvBlock<S, A, NT, NV, kTail> block(tile, t, c, taps, tail);
   const int64_t low = kInside ? 0 : tile.first - t;
@@ -218,8 +202,7 @@ template <class S, class A, int NT>
 void convolve_rows(const ConvTile<S, A>& tile, int64_t t) {
   constexpr int NV = kVectorBlock;
   constexpr int64_t L = kLanes<A>, kBlock = NV * L, kPair = 2 * L;
-  const bool inside =
-      t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
+  const bool inside = t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
   for (int64_t h = 0; h < tile.heads; ++h) {
     int64_t c = h * tile.channels;
     const int64_t end = c + tile.channels;

@@ -20,12 +20,7 @@ void narrow(const A* src, int64_t count, S* dst) {
 /// NV whole vectors of columns, or, with NV = 1, the first `count` lanes.
 template <int NV, class S, class A>
 HWY_INLINE void weighted_columns(
-    const S* src,
-    int64_t stride,
-    const A* taps,
-    int64_t rows,
-    A* acc,
-    int64_t count) {
+    const S* src, int64_t stride, const A* taps, int64_t rows, A* acc, int64_t count) {
   constexpr int L = kLanes<A>;
   const auto columns = [&](const auto* row, int v) HWY_ATTR {
     return NV > 1 ? load_wide(row + v * L) : load_some<A>(row, count);
@@ -47,12 +42,7 @@ HWY_INLINE void weighted_columns(
 
 template <class S, class A>
 void weighted_sum(
-    const S* src,
-    int64_t stride,
-    const A* taps,
-    int64_t rows,
-    A* acc,
-    int64_t width) {
+    const S* src, int64_t stride, const A* taps, int64_t rows, A* acc, int64_t width) {
   constexpr int64_t L = kLanes<A>;
   int64_t c = 0;
   for (; c + 4 * L <= width; c += 4 * L)

@@ -46,9 +46,7 @@ HWY_INLINE void join_lanes(Vec<A> (&v)[kSegmentGroup], const Finish& finish) {
     const Join<kSum> join;
     // Lane i of every block of four: of v[i].
     auto all = join_neighbours<8, A>(
-        join_neighbours<4, A>(v[0], v[1], join),
-        join_neighbours<4, A>(v[2], v[3], join),
-        join);
+        join_neighbours<4, A>(v[0], v[1], join), join_neighbours<4, A>(v[2], v[3], join), join);
     if constexpr (kPitch >= 8)
       all = join(all, hn::SwapAdjacentBlocks(all));
     if constexpr (kPitch >= 16)
@@ -66,8 +64,7 @@ HWY_INLINE void join_lanes(Vec<A> (&v)[kSegmentGroup], const Finish& finish) {
 /// N lanes: segments of K numbers, kPitch lanes each, the last of `count`
 /// again and again.
 template <int N, int kPitch, class L>
-HWY_INLINE auto
-load_segments(const L* p, int64_t stride, int64_t K, int64_t count) {
+HWY_INLINE auto load_segments(const L* p, int64_t stride, int64_t K, int64_t count) {
   if constexpr (N <= kPitch) {
     return load_first(hn::CappedTag<float, N>(), p, K);
   } else {
@@ -76,10 +73,7 @@ load_segments(const L* p, int64_t stride, int64_t K, int64_t count) {
     return hn::Combine(
         hn::CappedTag<float, N>(),
         load_segments<N / 2, kPitch>(
-            p + below * stride,
-            stride,
-            K,
-            HWY_MAX(count - kHalf, int64_t{1})),
+            p + below * stride, stride, K, HWY_MAX(count - kHalf, int64_t{1})),
         load_segments<N / 2, kPitch>(p, stride, K, count));
   }
 }
@@ -87,16 +81,14 @@ load_segments(const L* p, int64_t stride, int64_t K, int64_t count) {
 
 /// Stores the first K lanes of each of `count` segments of kPitch lanes.
 template <int kPitch, class A, class L>
-HWY_INLINE void
-store_segments(Vec<A> v, L* p, int64_t stride, int64_t K, int64_t count) {
+HWY_INLINE void store_segments(Vec<A> v, L* p, int64_t stride, int64_t K, int64_t count) {
   HWY_ALIGN L lanes[kLanes<A>];
   store_narrow(v, lanes);
   for (int64_t n = 0; n < count; ++n) {
     if constexpr (kMasks<L>) {
       using T = std::conditional_t<sizeof(L) == 2, uint16_t, A>;
       const hn::CappedTag<T, kPitch> d;
-      const auto part =
-          hn::LoadU(d, reinterpret_cast<const T*>(lanes + n * kPitch));
+      const auto part = hn::LoadU(d, reinterpret_cast<const T*>(lanes + n * kPitch));
       store_masked(part, d, reinterpret_cast<T*>(p + n * stride), K);
     } else {
       for (int64_t j = 0; j < K; ++j)
@@ -120,20 +112,15 @@ struct Segments {
   int64_t pitch;          ///< of taps
   hn::Mask<Tag<A>> used;  ///< lanes of the last one that hold taps
 
-  HWY_INLINE explicit Segments(int64_t kernel_size)
-      : K(kernel_size), pitch(tap_pitch(K)) {
+  HWY_INLINE explicit Segments(int64_t kernel_size) : K(kernel_size), pitch(tap_pitch(K)) {
     HWY_ALIGN A place[N];
     for (int i = 0; i < N; ++i)
       place[i] = static_cast<A>(i % kPitch);
-    used = hn::Lt(
-        hn::Load(Tag<A>(), place),
-        hn::Set(Tag<A>(), static_cast<A>(K - whole() * N)));
+    used = hn::Lt(hn::Load(Tag<A>(), place), hn::Set(Tag<A>(), static_cast<A>(K - whole() * N)));
   }
 
   /// Vectors of a segment before the last one.
-  HWY_INLINE int64_t whole() const {
-    return kWhole >= 0 ? kWhole : (K - 1) / N;
-  }
+  HWY_INLINE int64_t whole() const { return kWhole >= 0 ? kWhole : (K - 1) / N; }
   /// The first segment of vector g of a group of `count`, or the last one.
   static HWY_INLINE int64_t first(int g, int64_t count) {
     return HWY_MIN(g * kOfVector, count - 1);
@@ -141,8 +128,7 @@ struct Segments {
 
   /// Vector v of segments at p, of which `count` exist.
   template <bool kLast, class L>
-  HWY_INLINE Vec<A>
-  load_logits(const L* p, int64_t v, int64_t stride, int64_t count) const {
+  HWY_INLINE Vec<A> load_logits(const L* p, int64_t v, int64_t stride, int64_t count) const {
     if constexpr (!kLast)
       return load_wide(p + v * N);
     else if constexpr (kPitch == N)
@@ -157,8 +143,7 @@ struct Segments {
   /// taps w, zeros up to a whole vector. The maximum is taken off, so that
   /// the largest logit counts whatever it is.
   template <class L>
-  HWY_INLINE void softmax(const L* logits, int64_t stride, int64_t count, A* w)
-      const {
+  HWY_INLINE void softmax(const L* logits, int64_t stride, int64_t count, A* w) const {
     const Tag<A> d;
     Vec<A> max[kGroup], sum[kGroup], e[kGroup];
     const auto vector = [&]<bool kLast>(int g, int64_t v) HWY_ATTR {
@@ -188,9 +173,7 @@ struct Segments {
         hn::StoreU(of[g], d, w + first(g, count) * pitch + v * N);
     }
     add_exps<true>(e, max, sum);
-    const auto inverse = [](Vec<A> v) HWY_ATTR {
-      return hn::Div(hn::Set(Tag<A>(), A(1)), v);
-    };
+    const auto inverse = [](Vec<A> v) HWY_ATTR { return hn::Div(hn::Set(Tag<A>(), A(1)), v); };
     join_lanes<kPitch, true, A>(sum, inverse);
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; ++g) {
@@ -210,21 +193,14 @@ struct Segments {
   /// out = w (grad - <w, grad>) of `count` segments, at most a group, which
   /// go `stride` apart in `out`. Gradients beyond K may be anything.
   template <class L>
-  HWY_INLINE void backward(
-      const A* w,
-      const A* grad,
-      int64_t count,
-      L* out,
-      int64_t stride) const {
+  HWY_INLINE void backward(const A* w, const A* grad, int64_t count, L* out, int64_t stride) const {
     Vec<A> mean[kGroup];
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; ++g) {
       const int64_t at = first(g, count) * pitch, last = at + whole() * N;
-      mean[g] =
-          hn::IfThenElseZero(used, hn::Mul(load(w + last), load(grad + last)));
+      mean[g] = hn::IfThenElseZero(used, hn::Mul(load(w + last), load(grad + last)));
       for (int64_t v = 0; v < whole(); ++v)
-        mean[g] =
-            hn::MulAdd(load(w + at + v * N), load(grad + at + v * N), mean[g]);
+        mean[g] = hn::MulAdd(load(w + at + v * N), load(grad + at + v * N), mean[g]);
     }
     join_lanes<kPitch, true, A>(mean, [](Vec<A> v) HWY_ATTR { return v; });
 #pragma GCC unroll 4
@@ -243,12 +219,7 @@ struct Segments {
       if constexpr (kPitch == N)
         store_some<A>(gradient(whole()), to + whole() * N, K - whole() * N);
       else
-        store_segments<kPitch, A>(
-            gradient(0),
-            to,
-            stride,
-            K,
-            HWY_MIN(left, kOfVector));
+        store_segments<kPitch, A>(gradient(0), to, stride, K, HWY_MIN(left, kOfVector));
     }
   }
 
@@ -256,9 +227,7 @@ struct Segments {
   /// x -> e^(x - max), added to sum.
   template <bool kLast>
   HWY_INLINE void add_exps(
-      Vec<A> (&x)[kGroup],
-      const Vec<A> (&max)[kGroup],
-      Vec<A> (&sum)[kGroup]) const {
+      Vec<A> (&x)[kGroup], const Vec<A> (&max)[kGroup], Vec<A> (&sum)[kGroup]) const {
 #pragma GCC unroll 4
     for (int g = 0; g < kGroup; g += kTogether) {
       Vec<A> e[kTogether];

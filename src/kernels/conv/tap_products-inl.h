@@ -33,9 +33,7 @@ void stage(const StageTile<S>& tile, A* out) {
     const bool exists = r >= tile.first && r < tile.last;
     const S* const in = tile.in + r * tile.in_stride;
     if (tile.ahead != 0)
-      prefetch_lines<OwnCache::kSecond>(
-          in + tile.ahead,
-          tile.channels * int64_t{sizeof(S)});
+      prefetch_lines<OwnCache::kSecond>(in + tile.ahead, tile.channels * int64_t{sizeof(S)});
     // Heads of one stage are the common ones.
     if (exists && tile.channels == kStagePitch)
       stage_row<true>(in, kStagePitch, out);
@@ -49,10 +47,7 @@ void stage(const StageTile<S>& tile, A* out) {
 /// sets of sums in turns.
 template <class A, int NT, int NJ, int NA>
 HWY_INLINE void add_lane_products(
-    const ProductTile<A>& tile,
-    int64_t t,
-    int64_t j,
-    Vec<A> (&acc)[NA][NJ]) {
+    const ProductTile<A>& tile, int64_t t, int64_t j, Vec<A> (&acc)[NA][NJ]) {
   const A* g = tile.g + t * tile.g_stride;
   const A* x = tile.x + (t + j) * tile.x_stride;
   for (int64_t c = 0; c < tile.channels; c += kLanes<A>) {
@@ -97,11 +92,7 @@ HWY_INLINE void sum_lanes(const Vec<A>* acc, A* sums) {
 
 /// Products of NT rows from t on, NJ taps at a time.
 template <class A, int NT, int NJ>
-HWY_INLINE void product_block(
-    const ProductTile<A>& tile,
-    int64_t t,
-    A* out,
-    int64_t out_stride) {
+HWY_INLINE void product_block(const ProductTile<A>& tile, int64_t t, A* out, int64_t out_stride) {
   const hn::CappedTag<A, NJ> d;
   HWY_ALIGN A sums[HWY_MAX(NT * NJ, kLanes<A>)];
   for (int64_t j = 0; j < tile.kernel_size; j += NJ) {
@@ -122,14 +113,12 @@ HWY_INLINE void product_block(
 
 HWY_INLINE void prefetch_row(const RowsAhead& rows, int64_t t) {
   prefetch_lines<OwnCache::kSecond>(
-      static_cast<const char*>(rows.first) + t * rows.stride,
-      rows.bytes);
+      static_cast<const char*>(rows.first) + t * rows.stride, rows.bytes);
 }
 
 /// As many products at once as a vector has lanes.
 template <class A, int NJ>
-HWY_INLINE void
-product_rows(const ProductTile<A>& tile, A* out, int64_t out_stride) {
+HWY_INLINE void product_rows(const ProductTile<A>& tile, A* out, int64_t out_stride) {
   constexpr int NT = kLanes<A> / NJ;
   int64_t t = 0;
   for (; t + NT <= tile.rows; t += NT) {
@@ -157,8 +146,7 @@ void tap_products(const ProductTile<A>& tile, A* out, int64_t out_stride) {
 /// registers hold: a sum waits for the one before, and few of them would leave
 /// the multipliers idle.
 template <class A, int NJ>
-HWY_INLINE void
-shared_products(const ProductTile<A>& tile, int64_t j, double* sums) {
+HWY_INLINE void shared_products(const ProductTile<A>& tile, int64_t j, double* sums) {
   constexpr int kRows = 4, kSets = HWY_MIN(4, HWY_MAX(1, kRegisters / 2 / NJ));
   Vec<A> acc[kSets][NJ];
   set_zero<A>(acc);

@@ -60,11 +60,7 @@ TapOptions tap_options(const Args& args) {
 template <class L, class A = AccumulatorOf<L>, int64_t kInline = 0>
 class TapRows {
  public:
-  TapRows(
-      const ConvShape& shape,
-      const TapOptions& options,
-      const Logits<const L>& logits,
-      Isa isa)
+  TapRows(const ConvShape& shape, const TapOptions& options, const Logits<const L>& logits, Isa isa)
       : shape_(shape),
         options_(options),
         logits_(logits),
@@ -74,9 +70,7 @@ class TapRows {
         drops_(options.drop.active()) {}
 
   /// Whether all positions have the same taps.
-  bool shared() const {
-    return logits_.shared() && !options_.renormalize_edges;
-  }
+  bool shared() const { return logits_.shared() && !options_.renormalize_edges; }
 
   /// Elements between heads, and between rows.
   int64_t pitch() const { return pitch_; }
@@ -112,8 +106,7 @@ class TapRows {
   /// Gradients `grad` of rows [row, row + rows) of taps, which lie as they do
   /// and which it may change, -> those of the logits, rows of all heads of the
   /// block `out_stride` apart.
-  void
-  backward(int64_t row, int64_t rows, A* grad, L* out, int64_t out_stride) {
+  void backward(int64_t row, int64_t rows, A* grad, L* out, int64_t out_stride) {
     const int64_t width = block_.heads * pitch_, at = row * width;
     if (drops_)
       for (int64_t i = 0; i < rows * width; ++i)
@@ -136,10 +129,7 @@ class TapRows {
  private:
   /// The number of the first logit of a row of the block.
   int64_t number(int64_t row) const {
-    return logits_.index(
-        block_.batch,
-        block_.first + row,
-        block_.head * shape_.kernel_size);
+    return logits_.index(block_.batch, block_.first + row, block_.head * shape_.kernel_size);
   }
 
   /// Rows of logits of the block -> taps at `w`.
@@ -167,14 +157,12 @@ class TapRows {
     const auto [begin, end] = meeting(t);
     if (begin == 0 && end == K)
       return;
-    const auto tile =
-        logit_tile(t, 1, taps_.data() + t * block_.heads * pitch_);
+    const auto tile = logit_tile(t, 1, taps_.data() + t * block_.heads * pitch_);
     widened_.reserve(count);
     A* const logits = widened_.data();
     for (int64_t i = 0; i < count; ++i)
-      logits[i] = i % K >= begin && i % K < end
-          ? widen(tile.logits[i])
-          : -std::numeric_limits<A>::infinity();
+      logits[i] = i % K >= begin && i % K < end ? widen(tile.logits[i])
+                                                : -std::numeric_limits<A>::infinity();
     conv_kernels<A, A>(isa_).softmax(
         {.logits = logits,
          .logit_stride = count,
@@ -190,8 +178,7 @@ class TapRows {
     const TapDrop& drop = options_.drop;
     const int64_t K = shape_.kernel_size, words = block_.heads * K;
     const int64_t step = std::max<int64_t>(1, kWords / words);
-    const uint32_t threshold =
-        drop.mask != nullptr ? 1 : drop_threshold(drop.p);
+    const uint32_t threshold = drop.mask != nullptr ? 1 : drop_threshold(drop.p);
     const A scale = static_cast<A>(1.0 / (1.0 - drop.p));
     words_.reserve(step * (words + kRandomWordsSlack));
     factors_.reserve(count);
@@ -201,13 +188,11 @@ class TapRows {
         drawn_ = draw(number(t), std::min(step, block_.rows - t), words);
       for (int64_t h = 0; h < block_.heads; ++h) {
         const int64_t at = (t * block_.heads + h) * pitch_;
-        const uint32_t* const word =
-            drawn_.words + t % step * drawn_.stride + h * K;
+        const uint32_t* const word = drawn_.words + t % step * drawn_.stride + h * K;
         for (int64_t j = 0; j < K; ++j)
           factors_.data()[at + j] = word[j] < threshold ? A(0) : scale;
         for (int64_t j = 0; j < K; ++j)
-          dropped_.data()[at + j] =
-              taps_.data()[at + j] * factors_.data()[at + j];
+          dropped_.data()[at + j] = taps_.data()[at + j] * factors_.data()[at + j];
       }
     }
   }
@@ -218,17 +203,9 @@ class TapRows {
     const TapDrop& drop = options_.drop;
     if (drop.mask == nullptr)
       return random_word_rows(
-          drop.seed,
-          static_cast<uint64_t>(first),
-          logits_.row_stride,
-          rows,
-          count,
-          words_.data());
+          drop.seed, static_cast<uint64_t>(first), logits_.row_stride, rows, count, words_.data());
     for (int64_t r = 0; r < rows; ++r)
-      std::copy_n(
-          drop.mask + first + r * logits_.row_stride,
-          count,
-          words_.data() + r * count);
+      std::copy_n(drop.mask + first + r * logits_.row_stride, count, words_.data() + r * count);
     return {words_.data(), count};
   }
 

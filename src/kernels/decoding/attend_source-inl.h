@@ -14,8 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Rows whose sums fit into registers.
-inline constexpr int kSourceRows =
-    kRegisters == 32 || HWY_TARGET == HWY_AVX2 ? 4 : 2;
+inline constexpr int kSourceRows = kRegisters == 32 || HWY_TARGET == HWY_AVX2 ? 4 : 2;
 /// Vectors of positions, and of channels, that are summed at a time.
 inline constexpr int kPositionVectors = kSourceStep / kLanes<float>;
 inline constexpr int kChannelVectors = 2;
@@ -29,8 +28,7 @@ struct HeadRows {
 
 /// Scores of R rows, in units that the softmax takes.
 template <int R>
-HWY_INLINE void
-score_positions(const SeenSource& at, int64_t first, const HeadRows& head) {
+HWY_INLINE void score_positions(const SeenSource& at, int64_t first, const HeadRows& head) {
   constexpr int V = kPositionVectors, L = kLanes<float>;
   const Tag<float> d;
   const int64_t width = at.channels / at.heads;
@@ -60,17 +58,13 @@ score_positions(const SeenSource& at, int64_t first, const HeadRows& head) {
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 16
       for (int v = 0; v < V; ++v)
-        hn::StoreU(
-            hn::Mul(sums[r][v], scale),
-            d,
-            head.scores + r * at.stride + s + v * L);
+        hn::StoreU(hn::Mul(sums[r][v], scale), d, head.scores + r * at.stride + s + v * L);
   }
 }
 
 /// Sums of values of R rows, weighted by their scores.
 template <int R>
-HWY_INLINE void
-weigh_positions(const SeenSource& at, int64_t first, const HeadRows& head) {
+HWY_INLINE void weigh_positions(const SeenSource& at, int64_t first, const HeadRows& head) {
   constexpr int V = kChannelVectors, L = kLanes<float>;
   const Tag<float> d;
   const int64_t width = at.channels / at.heads;
@@ -86,8 +80,7 @@ weigh_positions(const SeenSource& at, int64_t first, const HeadRows& head) {
     for (int64_t s = 0; s < at.count; ++s, values += at.value_stride) {
       Vec<float> value[V];
       value[0] = in_register(load_some<float>(values, left));
-      value[1] = left > L ? in_register(load_some<float>(values + L, left - L))
-                          : hn::Zero(d);
+      value[1] = left > L ? in_register(load_some<float>(values + L, left - L)) : hn::Zero(d);
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) {
         const auto weight = hn::Set(d, head.scores[r * at.stride + s]);
@@ -119,20 +112,12 @@ void attend_rows(const SeenSource& at, const HeadRows& rows) {
 }
 
 inline void attend_source_rows(
-    const SeenSource& at,
-    int64_t rows,
-    const float* queries,
-    float* scores,
-    float* y) {
+    const SeenSource& at, int64_t rows, const float* queries, float* scores, float* y) {
   int64_t r = 0;
   for (; r + kSourceRows <= rows; r += kSourceRows)
-    attend_rows<kSourceRows>(
-        at,
-        {queries + r * at.channels, scores, y + r * at.channels});
+    attend_rows<kSourceRows>(at, {queries + r * at.channels, scores, y + r * at.channels});
   for (; r < rows; ++r)
-    attend_rows<1>(
-        at,
-        {queries + r * at.channels, scores, y + r * at.channels});
+    attend_rows<1>(at, {queries + r * at.channels, scores, y + r * at.channels});
 }
 
 }  // namespace seqconv::internal::kernels::HWY_NAMESPACE

@@ -20,11 +20,7 @@ inline constexpr int64_t kSummed = 32;
 
 /// Channels [c, c + n) of sum over j of taps[j] * rows[j], n <= kSummed.
 HWY_INLINE void weigh_channels(
-    const SeenRows& x,
-    const float* taps,
-    int64_t c,
-    int64_t n,
-    float* sums) {
+    const SeenRows& x, const float* taps, int64_t c, int64_t n, float* sums) {
   if (n == kSummed) {
     for (int64_t j = 0; j < x.count; ++j) {
       const float tap = taps[j];
@@ -81,15 +77,11 @@ inline void attend_row(const AttentionRow& args, float* y) {
   const float scale = 1.0F / std::sqrt(static_cast<float>(R));
   for (int64_t s = 0; s < n; ++s)
     for (int64_t h = 0; h < args.heads; ++h)
-      args.scores[h * n + s] =
-          scale * dot(args.query + h * R, args.keys[s] + h * R, R);
+      args.scores[h * n + s] = scale * dot(args.query + h * R, args.keys[s] + h * R, R);
   for (int64_t h = 0; h < args.heads; ++h)
     softmax_scores(args.scores + h * n, n);
   weigh_rows(
-      {.heads = args.heads,
-       .channels = args.channels,
-       .taps = args.scores,
-       .tap_stride = n},
+      {.heads = args.heads, .channels = args.channels, .taps = args.scores, .tap_stride = n},
       {args.values, n},
       y);
 }
@@ -109,8 +101,7 @@ inline void sigmoids(const float* x, int64_t count, float* y) {
 }
 
 /// The logarithm of the sum of exp(x - maximum), x left as it is.
-HWY_INLINE float
-log_sum_of_exponentials(const float* x, float maximum, int64_t n) {
+HWY_INLINE float log_sum_of_exponentials(const float* x, float maximum, int64_t n) {
   double total = 0;
   for (int64_t first = 0; first < n; first += kSumTile) {
     const int64_t last = HWY_MIN(first + kSumTile, n);
@@ -131,15 +122,12 @@ inline void log_softmax(float* x, int64_t count) {
     x[i] = (x[i] - highest) - log_sum;
 }
 
-inline SoftmaxTerms
-softmax_terms(const float* x, int64_t count, float* maxima) {
+inline SoftmaxTerms softmax_terms(const float* x, int64_t count, float* maxima) {
   const int64_t blocks = count / kMaximaBlock;
   for (int64_t b = 0; b < blocks; ++b)
     maxima[b] = row_maximum(x + b * kMaximaBlock, kMaximaBlock);
   const int64_t seen = blocks * kMaximaBlock;
-  const float highest = std::max(
-      row_maximum(maxima, blocks),
-      row_maximum(x + seen, count - seen));
+  const float highest = std::max(row_maximum(maxima, blocks), row_maximum(x + seen, count - seen));
   return {highest, log_sum_of_exponentials(x, highest, count)};
 }
 

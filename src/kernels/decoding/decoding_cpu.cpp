@@ -13,14 +13,9 @@ const DecodingOps& best_ops() {
 
 }  // namespace
 
-void normalize_taps(
-    Normalization normalization,
-    float* w,
-    int64_t count,
-    int64_t kernel_size) {
+void normalize_taps(Normalization normalization, float* w, int64_t count, int64_t kernel_size) {
   // Of most models: not one call for every position and head.
-  if (normalization == Normalization::kSoftmax ||
-      normalization == Normalization::kNone)
+  if (normalization == Normalization::kSoftmax || normalization == Normalization::kNone)
     return;
   for (int64_t n = 0; n < count; ++n)
     best_ops().normalize(normalization, w + n * kernel_size, kernel_size);
@@ -67,11 +62,7 @@ void attend(const AttentionRow& args, float* y) {
 }
 
 void attend_source(
-    const SeenSource& source,
-    int64_t rows,
-    const float* queries,
-    float* scores,
-    float* y) {
+    const SeenSource& source, int64_t rows, const float* queries, float* scores, float* y) {
   best_ops().attend_source(source, rows, queries, scores, y);
 }
 

@@ -11,11 +11,7 @@ struct DecodingOps {
   void (*weigh)(const WeightedRows& args, const SeenRows& x, float* y);
   void (*attend)(const AttentionRow& args, float* y);
   void (*attend_source)(
-      const SeenSource& source,
-      int64_t rows,
-      const float* queries,
-      float* scores,
-      float* y);
+      const SeenSource& source, int64_t rows, const float* queries, float* scores, float* y);
   void (*gate)(const AverageGate& args, int64_t channels, float* y);
   void (*sigmoid)(const float* x, int64_t count, float* y);
   /// K logits -> taps, by normalisations other than the softmax.

@@ -24,17 +24,14 @@ HWY_INLINE void map_taps(float* w, int64_t K, const F& f) {
 
 /// w -> u / (|w| + e), where u is w or, `absolute`, its absolute values, and
 /// |w| the sum of these or, `squared`, the root of the sum of squares.
-HWY_INLINE void
-divide_by_norm(float* w, int64_t K, bool absolute, bool squared) {
+HWY_INLINE void divide_by_norm(float* w, int64_t K, bool absolute, bool squared) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (int64_t j = 0; j < K; ++j)
     sum += squared ? w[j] * w[j] : std::abs(w[j]);
   const float norm = squared ? std::sqrt(sum) : sum;
   const float factor = 1 / (norm + static_cast<float>(kNormEpsilon));
-  map_taps(w, K, [=](float v) HWY_ATTR {
-    return (absolute ? std::abs(v) : v) * factor;
-  });
+  map_taps(w, K, [=](float v) HWY_ATTR { return (absolute ? std::abs(v) : v) * factor; });
 }
 
 /// K logits -> taps, in place; nothing is done to those of a softmax.

@@ -53,10 +53,7 @@ HWY_INLINE RowSums exponentiate(T* x, T maximum, int64_t n) {
 }
 
 template <class T>
-void cross_entropy_row(
-    const CrossEntropyRows<T>& pass,
-    const SmoothedLoss& smoothed,
-    int64_t row) {
+void cross_entropy_row(const CrossEntropyRows<T>& pass, const SmoothedLoss& smoothed, int64_t row) {
   const int64_t V = pass.vocabulary;
   T* const x = pass.logits + row * V;
   const int64_t target = pass.target[row];
@@ -69,14 +66,12 @@ void cross_entropy_row(
   // Words masked with -inf have an infinite share of the smoothing, but no
   // share at all when there is none.
   if (smoothed.uniform != 0)
-    loss +=
-        smoothed.uniform * (static_cast<double>(V) * log_sum - sums.deviations);
+    loss += smoothed.uniform * (static_cast<double>(V) * log_sum - sums.deviations);
   pass.nll[row] = nll;
   pass.loss[row] = loss;
   if (!pass.with_gradient)
     return;
-  const double mass =
-      smoothed.nll_weight + smoothed.uniform * static_cast<double>(V);
+  const double mass = smoothed.nll_weight + smoothed.uniform * static_cast<double>(V);
   const T factor = static_cast<T>(mass / sums.exponentials);
   const T uniform = static_cast<T>(smoothed.uniform);
 #pragma omp simd

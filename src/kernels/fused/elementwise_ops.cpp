@@ -42,8 +42,7 @@ struct Tables {
   template <class S>
   static const AverageOps<S>& average() {
     static constexpr AverageOps<S> kTable = {
-        .forward = average_rows<true, S>,
-        .backward = average_rows<false, S>};
+        .forward = average_rows<true, S>, .backward = average_rows<false, S>};
     return kTable;
   }
 
@@ -71,14 +70,8 @@ RandomWordRows random_word_rows_of(Isa isa) {
   SEQCONV_CHOOSE(isa, words());
 }
 WordRows random_word_rows(
-    uint64_t seed,
-    uint64_t first,
-    int64_t step,
-    int64_t rows,
-    int64_t count,
-    uint32_t* buffer) {
-  return random_word_rows_of(
-      best_isa())(seed, first, step, rows, count, buffer);
+    uint64_t seed, uint64_t first, int64_t step, int64_t rows, int64_t count, uint32_t* buffer) {
+  return random_word_rows_of(best_isa())(seed, first, step, rows, count, buffer);
 }
 
 template const ElementwiseOps<float>& elementwise_ops(Isa isa);

@@ -33,13 +33,7 @@ template <class S>
 struct ElementwiseOps {
   using A = AccumulatorOf<S>;
   using Map = void (*)(const S* x, S* y, int64_t begin, int64_t end, Dropout);
-  using PairMap = void (*)(
-      const S* a,
-      const S* b,
-      S* y,
-      int64_t begin,
-      int64_t end,
-      Dropout drop);
+  using PairMap = void (*)(const S* a, const S* b, S* y, int64_t begin, int64_t end, Dropout drop);
   Map relu;
   Map swish;
   Map dropout;
@@ -54,16 +48,9 @@ struct ElementwiseOps {
   /// The same; adds to grad_weight and grad_bias [C], and writes what else is
   /// wanted.
   void (*layer_norm_backward)(
-      const LayerNormBackward<S>& pass,
-      int64_t begin,
-      int64_t end,
-      A* grad_weight,
-      A* grad_bias);
+      const LayerNormBackward<S>& pass, int64_t begin, int64_t end, A* grad_weight, A* grad_bias);
   /// One row.
-  void (*cross_entropy)(
-      const CrossEntropyRows<A>& pass,
-      const SmoothedLoss& smoothed,
-      int64_t row);
+  void (*cross_entropy)(const CrossEntropyRows<A>& pass, const SmoothedLoss& smoothed, int64_t row);
   /// n elements.
   void (*adam)(A* p, const A* g, A* m, A* v, int64_t n, AdamFactors<A>);
   void (*nag)(A* p, const A* g, A* buf, int64_t n, NagFactors<A>);

@@ -30,10 +30,7 @@ HWY_INLINE double row_mean(const S* z, int64_t n, const Term& term) {
 }
 
 template <class S>
-void layer_norm_rows(
-    const LayerNormForward<S>& pass,
-    int64_t begin,
-    int64_t end) {
+void layer_norm_rows(const LayerNormForward<S>& pass, int64_t begin, int64_t end) {
   using A = AccumulatorOf<S>;
   const int64_t C = pass.channels;
   for (int64_t row = begin; row < end; ++row) {
@@ -47,11 +44,9 @@ void layer_norm_rows(
       dropout_range(pass.x, pass.y, first, last, pass.drop);
     else
       z = pass.x + first;
-    const A mean =
-        static_cast<A>(row_mean(z, C, [](A value) HWY_ATTR { return value; }));
-    const double variance = row_mean(z, C, [mean](A value) HWY_ATTR {
-      return (value - mean) * (value - mean);
-    });
+    const A mean = static_cast<A>(row_mean(z, C, [](A value) HWY_ATTR { return value; }));
+    const double variance =
+        row_mean(z, C, [mean](A value) HWY_ATTR { return (value - mean) * (value - mean); });
     const A rstd = static_cast<A>(1.0 / std::sqrt(variance + pass.epsilon));
     if (pass.normalized != nullptr) {
 #pragma omp simd
@@ -60,8 +55,7 @@ void layer_norm_rows(
     }
 #pragma omp simd
     for (int64_t c = 0; c < C; ++c)
-      y[c] = narrow<S>(
-          (widen(z[c]) - mean) * rstd * pass.weight[c] + pass.bias[c]);
+      y[c] = narrow<S>((widen(z[c]) - mean) * rstd * pass.weight[c] + pass.bias[c]);
     if (pass.rstd != nullptr)
       pass.rstd[row] = rstd;
   }
@@ -98,9 +92,8 @@ void layer_norm_backward_rows(
     const A rstd = pass.rstd[row];
 #pragma omp simd
     for (int64_t c = 0; c < C; ++c)
-      grad_z[c] = narrow<S>(
-          (widen(grad_y[c]) * weight[c] - mean - widen(normalized[c]) * slope) *
-          rstd);
+      grad_z[c] =
+          narrow<S>((widen(grad_y[c]) * weight[c] - mean - widen(normalized[c]) * slope) * rstd);
     if (pass.grad_x != nullptr)
       dropout_range(pass.grad_z, pass.grad_x, first, first + C, pass.drop);
   }

@@ -16,63 +16,38 @@ namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 template <class S>
 void relu_range(const S* x, S* y, int64_t begin, int64_t end, Dropout drop) {
-  for_kept<AccumulatorOf<S>>(
-      drop,
-      begin,
-      end,
-      [&](int64_t i, auto keep) HWY_ATTR {
-        const auto value = widen(x[i]);
-        y[i] = narrow<S>(keep(value < 0 ? 0 : value));
-      });
+  for_kept<AccumulatorOf<S>>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
+    const auto value = widen(x[i]);
+    y[i] = narrow<S>(keep(value < 0 ? 0 : value));
+  });
 }
 
 template <class S>
 void swish_range(const S* x, S* y, int64_t begin, int64_t end, Dropout drop) {
-  for_kept<AccumulatorOf<S>>(
-      drop,
-      begin,
-      end,
-      [&](int64_t i, auto keep) HWY_ATTR {
-        const auto value = widen(x[i]);
-        y[i] = narrow<S>(keep(value * sigmoid(value)));
-      });
+  for_kept<AccumulatorOf<S>>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
+    const auto value = widen(x[i]);
+    y[i] = narrow<S>(keep(value * sigmoid(value)));
+  });
 }
 
 template <class S>
 void dropout_range(const S* x, S* y, int64_t begin, int64_t end, Dropout drop) {
-  for_kept<AccumulatorOf<S>>(
-      drop,
-      begin,
-      end,
-      [&](int64_t i, auto keep)
-          HWY_ATTR { y[i] = narrow<S>(keep(widen(x[i]))); });
+  for_kept<AccumulatorOf<S>>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
+    y[i] = narrow<S>(keep(widen(x[i])));
+  });
 }
 
 template <class S>
 void dropout_add_range(
-    const S* x,
-    const S* residual,
-    S* y,
-    int64_t begin,
-    int64_t end,
-    Dropout drop) {
-  for_kept<AccumulatorOf<S>>(
-      drop,
-      begin,
-      end,
-      [&](int64_t i, auto keep) HWY_ATTR {
-        y[i] = narrow<S>(widen(residual[i]) + keep(widen(x[i])));
-      });
+    const S* x, const S* residual, S* y, int64_t begin, int64_t end, Dropout drop) {
+  for_kept<AccumulatorOf<S>>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
+    y[i] = narrow<S>(widen(residual[i]) + keep(widen(x[i])));
+  });
 }
 
 template <class S>
 void relu_backward_range(
-    const S* y,
-    const S* grad_y,
-    S* grad_x,
-    int64_t begin,
-    int64_t end,
-    Dropout drop) {
+    const S* y, const S* grad_y, S* grad_x, int64_t begin, int64_t end, Dropout drop) {
   using A = AccumulatorOf<S>;
   const A scale = static_cast<A>(1.0 / (1.0 - drop.p));
 #pragma omp simd
@@ -82,22 +57,12 @@ void relu_backward_range(
 
 template <class S>
 void swish_backward_range(
-    const S* x,
-    const S* grad_y,
-    S* grad_x,
-    int64_t begin,
-    int64_t end,
-    Dropout drop) {
-  for_kept<AccumulatorOf<S>>(
-      drop,
-      begin,
-      end,
-      [&](int64_t i, auto keep) HWY_ATTR {
-        const auto value = widen(x[i]);
-        const auto s = sigmoid(value);
-        grad_x[i] =
-            narrow<S>(keep(widen(grad_y[i])) * (s * (1 + value * (1 - s))));
-      });
+    const S* x, const S* grad_y, S* grad_x, int64_t begin, int64_t end, Dropout drop) {
+  for_kept<AccumulatorOf<S>>(drop, begin, end, [&](int64_t i, auto keep) HWY_ATTR {
+    const auto value = widen(x[i]);
+    const auto s = sigmoid(value);
+    grad_x[i] = narrow<S>(keep(widen(grad_y[i])) * (s * (1 + value * (1 - s))));
+  });
 }
 
 template <class S>

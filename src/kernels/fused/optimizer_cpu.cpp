@@ -21,8 +21,7 @@ void adam_step(
     const ParallelFor& parallel_for) {
   SEQCONV_CHECK(o.step >= 1, "adam_step: step must be >= 1, but got ", o.step);
   const double n = static_cast<double>(o.step);
-  const double rate =
-      o.lr * std::sqrt(1 - std::pow(o.beta2, n)) / (1 - std::pow(o.beta1, n));
+  const double rate = o.lr * std::sqrt(1 - std::pow(o.beta2, n)) / (1 - std::pow(o.beta1, n));
   const AdamFactors<T> factors{
       static_cast<T>(o.grad_scale),
       static_cast<T>(o.beta1),
@@ -40,12 +39,7 @@ void adam_step(
 
 template <class T>
 void nag_step(
-    T* p,
-    const T* g,
-    T* buf,
-    int64_t count,
-    const NagOptions& o,
-    const ParallelFor& parallel_for) {
+    T* p, const T* g, T* buf, int64_t count, const NagOptions& o, const ParallelFor& parallel_for) {
   const double correction = o.previous_lr > 0 ? o.lr / o.previous_lr : 1.0;
   const double carry = o.momentum * correction;
   const NagFactors<T> factors{
@@ -61,8 +55,7 @@ void nag_step(
 }
 
 template <class T>
-double
-squared_norm(const T* x, int64_t count, const ParallelFor& parallel_for) {
+double squared_norm(const T* x, int64_t count, const ParallelFor& parallel_for) {
   // Parts do not depend on the number of threads.
   constexpr int64_t kPart = 1 << 14;
   const auto squared_sum = elementwise_ops<T>(best_isa()).squared_sum;

@@ -12,16 +12,9 @@
 namespace seqconv::internal::kernels {
 
 template <class T>
-void dropout(
-    const T* x,
-    T* y,
-    int64_t count,
-    Dropout drop,
-    const ParallelFor& parallel_for) {
+void dropout(const T* x, T* y, int64_t count, Dropout drop, const ParallelFor& parallel_for) {
   const auto map = elementwise_ops<T>(best_isa()).dropout;
-  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
-    map(x, y, begin, end, drop);
-  });
+  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) { map(x, y, begin, end, drop); });
 }
 
 template <class T>
@@ -48,9 +41,7 @@ void activation_dropout(
     const ParallelFor& parallel_for) {
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
   const auto map = activation == Activation::kRelu ? ops.relu : ops.swish;
-  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
-    map(x, y, begin, end, drop);
-  });
+  for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) { map(x, y, begin, end, drop); });
 }
 
 template <class T>
@@ -63,8 +54,7 @@ void activation_dropout_backward(
     Dropout drop,
     const ParallelFor& parallel_for) {
   const ElementwiseOps<T>& ops = elementwise_ops<T>(best_isa());
-  const auto map =
-      activation == Activation::kRelu ? ops.relu_backward : ops.swish_backward;
+  const auto map = activation == Activation::kRelu ? ops.relu_backward : ops.swish_backward;
   for_chunks(count, parallel_for, [&](int64_t begin, int64_t end) {
     map(saved, grad_y, grad_x, begin, end, drop);
   });
@@ -74,11 +64,7 @@ void activation_dropout_backward(
 /// whose rows have `width` elements.
 template <class T, class Row>
 static void for_rows(
-    const GluShape& shape,
-    T* out,
-    int64_t width,
-    const ParallelFor& parallel_for,
-    const Row& row) {
+    const GluShape& shape, T* out, int64_t width, const ParallelFor& parallel_for, const Row& row) {
   const int64_t* const lengths = shape.lengths;
   const int64_t grain = row_grain(shape.channels);
   parallel_for(shape.rows, grain, [&](int64_t begin, int64_t end) {
@@ -92,16 +78,10 @@ static void for_rows(
 }
 
 template <class T>
-void glu(
-    const T* x,
-    T* y,
-    const GluShape& shape,
-    const ParallelFor& parallel_for) {
+void glu(const T* x, T* y, const GluShape& shape, const ParallelFor& parallel_for) {
   const auto gate = elementwise_ops<T>(best_isa()).glu;
   const int64_t C = shape.channels;
-  for_rows(shape, y, C, parallel_for, [&](int64_t r) {
-    gate(x + r * 2 * C, y + r * C, C);
-  });
+  for_rows(shape, y, C, parallel_for, [&](int64_t r) { gate(x + r * 2 * C, y + r * C, C); });
 }
 
 template <class T>
@@ -119,20 +99,14 @@ void glu_backward(
 }
 
 template <class T>
-void layer_norm(
-    const LayerNormForward<T>& pass,
-    const ParallelFor& parallel_for) {
+void layer_norm(const LayerNormForward<T>& pass, const ParallelFor& parallel_for) {
   const auto rows = elementwise_ops<T>(best_isa()).layer_norm;
   const int64_t grain = row_grain(pass.channels);
-  parallel_for(pass.rows, grain, [&](int64_t begin, int64_t end) {
-    rows(pass, begin, end);
-  });
+  parallel_for(pass.rows, grain, [&](int64_t begin, int64_t end) { rows(pass, begin, end); });
 }
 
 template <class T>
-void layer_norm_backward(
-    const LayerNormBackward<T>& pass,
-    const ParallelFor& parallel_for) {
+void layer_norm_backward(const LayerNormBackward<T>& pass, const ParallelFor& parallel_for) {
   using A = AccumulatorOf<T>;
   const auto rows = elementwise_ops<T>(best_isa()).layer_norm_backward;
   // Parts with so many rows that adding their sums up costs little.

@@ -64,39 +64,24 @@ struct PanelSides {
 };
 
 HWY_INLINE Vec<float> to_numbers(
-    Vec<float> sum,
-    float /*unit*/,
-    const PanelSides& /*sides*/,
-    int64_t /*n*/,
-    int64_t /*count*/) {
+    Vec<float> sum, float /*unit*/, const PanelSides& /*sides*/, int64_t /*n*/, int64_t /*count*/) {
   return sum;
 }
 /// Whole numbers of a row whose unit is `unit`.
 HWY_INLINE Vec<float> to_numbers(
-    Vec<int32_t> sum,
-    float unit,
-    const PanelSides& sides,
-    int64_t n,
-    int64_t count) {
+    Vec<int32_t> sum, float unit, const PanelSides& sides, int64_t n, int64_t count) {
   const Tag<float> d;
   const auto correction = hn::BitCast(
       Tag<int32_t>(),
-      load_some<float>(
-          reinterpret_cast<const float*>(sides.corrections) + n,
-          count));
-  const auto scale =
-      hn::Mul(hn::Set(d, unit), load_some<float>(sides.scales + n, count));
+      load_some<float>(reinterpret_cast<const float*>(sides.corrections) + n, count));
+  const auto scale = hn::Mul(hn::Set(d, unit), load_some<float>(sides.scales + n, count));
   return hn::Mul(hn::ConvertTo(d, hn::Sub(sum, correction)), scale);
 }
 
 /// Sums of a row, of `count` outputs, as numbers with their bias.
 template <class Sum>
 HWY_INLINE void load_sums(
-    const Sum* sums,
-    float unit,
-    const PanelSides& sides,
-    int64_t count,
-    PanelRow& z) {
+    const Sum* sums, float unit, const PanelSides& sides, int64_t count, PanelRow& z) {
   constexpr int L = kLanes<float>;
 #pragma GCC unroll 2
   for (int v = 0; v < kPanelVectors; ++v) {
@@ -105,8 +90,7 @@ HWY_INLINE void load_sums(
       z[v] = hn::Zero(Tag<float>());
       continue;
     }
-    z[v] =
-        to_numbers(hn::Load(Tag<Sum>(), sums + n), unit, sides, n, count - n);
+    z[v] = to_numbers(hn::Load(Tag<Sum>(), sums + n), unit, sides, n, count - n);
     if (sides.bias != nullptr)
       z[v] = hn::Add(z[v], load_some<float>(sides.bias + n, count - n));
   }
@@ -128,11 +112,7 @@ HWY_INLINE void end_sums(PanelRow& z, PanelRow& gates) {
 
 /// Sums -> rows of y from `row` on.
 template <LinearEnd kEnd, class Sum>
-void end_rows(
-    const LinearBlock& block,
-    int64_t row,
-    int64_t rows,
-    const Sum* sums) {
+void end_rows(const LinearBlock& block, int64_t row, int64_t rows, const Sum* sums) {
   constexpr int L = kLanes<float>;
   constexpr int kStep = kEnd == LinearEnd::kGlu ? 2 : 1;
   for (int64_t r = 0; r < rows; ++r)
@@ -153,24 +133,16 @@ void end_rows(
           break;
         const int64_t c = n + v * L;
         if (block.residual != nullptr) {
-          const float* const residual =
-              block.residual + (row + r) * block.residual_stride + c;
+          const float* const residual = block.residual + (row + r) * block.residual_stride + c;
           z[v] = hn::Add(load_some<float>(residual, count - v * L), z[v]);
         }
-        store_some<float>(
-            z[v],
-            block.y + (row + r) * block.y_stride + c,
-            count - v * L);
+        store_some<float>(z[v], block.y + (row + r) * block.y_stride + c, count - v * L);
       }
     }
 }
 
 template <class Sum>
-HWY_INLINE void end_block(
-    const LinearBlock& block,
-    int64_t row,
-    int64_t rows,
-    const Sum* sums) {
+HWY_INLINE void end_block(const LinearBlock& block, int64_t row, int64_t rows, const Sum* sums) {
   switch (block.end) {
     case LinearEnd::kNone:
       return end_rows<LinearEnd::kNone>(block, row, rows, sums);

@@ -59,8 +59,7 @@ class PanelPacker {
 std::shared_ptr<std::byte> allocate_weights(int64_t size) {
   constexpr size_t kPage = 2 << 20;
   const auto bytes = static_cast<size_t>(size);
-  const std::align_val_t alignment{
-      bytes >= kPage ? kPage : static_cast<size_t>(kCacheLine)};
+  const std::align_val_t alignment{bytes >= kPage ? kPage : static_cast<size_t>(kCacheLine)};
   auto* const data = static_cast<std::byte*>(::operator new(bytes, alignment));
 #ifdef MADV_HUGEPAGE
   if (bytes >= kPage)
@@ -91,10 +90,7 @@ void PackedLinear::pack(const T* weight) {
   auto* panel = reinterpret_cast<Packed*>(panels_.get());
   for (int64_t n = 0; n < N; n += width)
     for (int64_t part = 0; part < parts; ++part, panel += size)
-      packer.pack(
-          weight + (part * N + n) * inputs_,
-          std::min(width, N - n),
-          panel);
+      packer.pack(weight + (part * N + n) * inputs_, std::min(width, N - n), panel);
 }
 
 PackedLinear::PackedLinear(
@@ -128,16 +124,8 @@ PackedLinear::PackedLinear(
 }
 
 PackedLinear::PackedLinear(
-    Int8Weights weight,
-    int64_t outputs,
-    int64_t inputs,
-    bool gated,
-    LinearTarget target)
-    : outputs_(outputs),
-      inputs_(inputs),
-      gated_(gated),
-      type_(WeightType::kInt8),
-      target_(target) {
+    Int8Weights weight, int64_t outputs, int64_t inputs, bool gated, LinearTarget target)
+    : outputs_(outputs), inputs_(inputs), gated_(gated), type_(WeightType::kInt8), target_(target) {
   pack<int8_t>(weight.values);
   const int32_t offset = linear_kernels(type_, target).input_offset;
   OutputScales sides;
@@ -145,9 +133,7 @@ PackedLinear::PackedLinear(
   sides.corrections.resize(sides.scales.size());
   for (int64_t n = 0; n < outputs; ++n)
     sides.corrections[static_cast<size_t>(n)] = offset *
-        std::accumulate(weight.values + n * inputs,
-                        weight.values + (n + 1) * inputs,
-                        int32_t{0});
+        std::accumulate(weight.values + n * inputs, weight.values + (n + 1) * inputs, int32_t{0});
   bytes_ += outputs * int64_t{sizeof(float) + sizeof(int32_t)};
   scales_ = std::make_shared<const OutputScales>(std::move(sides));
 }

@@ -39,14 +39,9 @@ struct Float32Products {
   using Sum = float;
   static constexpr int kGroup = 1;
 
-  static HWY_INLINE Vec<float> inputs(const Input* x) {
-    return hn::Set(Tag<float>(), *x);
-  }
-  static HWY_INLINE Vec<float> weights(const Weight* w) {
-    return hn::Load(Tag<float>(), w);
-  }
-  static HWY_INLINE Vec<float>
-  add(Vec<float> weights, Vec<float> inputs, Vec<float> sum) {
+  static HWY_INLINE Vec<float> inputs(const Input* x) { return hn::Set(Tag<float>(), *x); }
+  static HWY_INLINE Vec<float> weights(const Weight* w) { return hn::Load(Tag<float>(), w); }
+  static HWY_INLINE Vec<float> add(Vec<float> weights, Vec<float> inputs, Vec<float> sum) {
     return hn::MulAdd(weights, inputs, sum);
   }
 };
@@ -55,9 +50,7 @@ struct Float32Products {
 struct Bfloat16Products : Float32Products {
   using Weight = BFloat16;
 
-  static HWY_INLINE Vec<float> weights(const Weight* w) {
-    return load_all(Tag<float>(), w);
-  }
+  static HWY_INLINE Vec<float> weights(const Weight* w) { return load_all(Tag<float>(), w); }
 };
 
 /// Four bytes that stand in every place of a vector.
@@ -76,17 +69,12 @@ struct Bfloat16DotProducts {
   using Sum = float;
   static constexpr int kGroup = 2;
 
-  static HWY_INLINE Vec<uint16_t> inputs(const Input* x) {
-    return repeat_group<uint16_t>(x);
-  }
+  static HWY_INLINE Vec<uint16_t> inputs(const Input* x) { return repeat_group<uint16_t>(x); }
   static HWY_INLINE Vec<uint16_t> weights(const Weight* w) {
     return hn::Load(Tag<uint16_t>(), reinterpret_cast<const uint16_t*>(w));
   }
-  static HWY_INLINE Vec<float>
-  add(Vec<uint16_t> weights, Vec<uint16_t> inputs, Vec<float> sum) {
-    asm(SEQCONV_DOT_BFLOAT16 " %2, %1, %0"
-        : "+v"(sum.raw)
-        : "v"(inputs.raw), "v"(weights.raw));
+  static HWY_INLINE Vec<float> add(Vec<uint16_t> weights, Vec<uint16_t> inputs, Vec<float> sum) {
+    asm(SEQCONV_DOT_BFLOAT16 " %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
     return sum;
   }
   static float prepare(const float* x, int64_t K, Input* row) {
@@ -105,8 +93,7 @@ class RowUnit {
     const Tag<float> d;
     const Tag<int32_t> di;
     constexpr int L = kLanes<float>;
-    const auto bits = [&](Vec<float> v)
-                          HWY_ATTR { return hn::BitCast(di, hn::Abs(v)); };
+    const auto bits = [&](Vec<float> v) HWY_ATTR { return hn::BitCast(di, hn::Abs(v)); };
     auto largest = hn::Zero(di), other = largest;
     int64_t k = 0;
     for (; k + 2 * L <= K; k += 2 * L) {
@@ -115,8 +102,8 @@ class RowUnit {
     }
     for (; k < K; k += L)
       other = hn::Max(other, bits(load_some<float>(x + k, K - k)));
-    const float size = std::bit_cast<float>(
-        hn::GetLane(hn::MaxOfLanes(di, hn::Max(largest, other))));
+    const float size =
+        std::bit_cast<float>(hn::GetLane(hn::MaxOfLanes(di, hn::Max(largest, other))));
     const bool some = size >= kLeastRow && std::isfinite(size);
     inverse_ = some ? 127 / size : 0;
     // NaN and infinity spoil the whole row, as they would a sum.
@@ -137,8 +124,7 @@ class RowUnit {
 /// Rounds x [K], each whole number more by `offset`, in whole vectors with
 /// zeros behind the last. Returns its unit.
 template <class Input>
-HWY_INLINE float
-round_row(const float* x, int64_t K, int32_t offset, Input* row) {
+HWY_INLINE float round_row(const float* x, int64_t K, int32_t offset, Input* row) {
   const Tag<int32_t> d;
   const hn::Rebind<Input, Tag<int32_t>> narrow;
   const RowUnit unit(x, K);
@@ -160,25 +146,19 @@ struct Int8Products {
   using Sum = int32_t;
   static constexpr int kGroup = 2;
 
-  static HWY_INLINE Vec<int16_t> inputs(const Input* x) {
-    return repeat_group<int16_t>(x);
-  }
+  static HWY_INLINE Vec<int16_t> inputs(const Input* x) { return repeat_group<int16_t>(x); }
   static HWY_INLINE Vec<int16_t> weights(const Weight* w) {
     const hn::Rebind<int8_t, Tag<int16_t>> half;
     return hn::PromoteTo(Tag<int16_t>(), hn::Load(half, w));
   }
-  static HWY_INLINE Vec<int32_t>
-  add(Vec<int16_t> weights, Vec<int16_t> inputs, Vec<int32_t> sum) {
+  static HWY_INLINE Vec<int32_t> add(Vec<int16_t> weights, Vec<int16_t> inputs, Vec<int32_t> sum) {
     // On these targets a sum takes both products of a pair. g++ would add the
     // products of several pairs first, which have no registers.
     const Tag<int32_t> d;
     auto unused = hn::Zero(d);
-    return in_register(
-        hn::ReorderWidenMulAccumulate(d, weights, inputs, sum, unused));
+    return in_register(hn::ReorderWidenMulAccumulate(d, weights, inputs, sum, unused));
   }
-  static float prepare(const float* x, int64_t K, Input* row) {
-    return round_row(x, K, 0, row);
-  }
+  static float prepare(const float* x, int64_t K, Input* row) { return round_row(x, K, 0, row); }
 };
 #else
 /// Weights and inputs of 8 bits, multiplied as 32.
@@ -188,20 +168,15 @@ struct Int8Products {
   using Sum = int32_t;
   static constexpr int kGroup = 1;
 
-  static HWY_INLINE Vec<int32_t> inputs(const Input* x) {
-    return hn::Set(Tag<int32_t>(), *x);
-  }
+  static HWY_INLINE Vec<int32_t> inputs(const Input* x) { return hn::Set(Tag<int32_t>(), *x); }
   static HWY_INLINE Vec<int32_t> weights(const Weight* w) {
     const hn::Rebind<int8_t, Tag<int32_t>> quarter;
     return hn::PromoteTo(Tag<int32_t>(), hn::Load(quarter, w));
   }
-  static HWY_INLINE Vec<int32_t>
-  add(Vec<int32_t> weights, Vec<int32_t> inputs, Vec<int32_t> sum) {
+  static HWY_INLINE Vec<int32_t> add(Vec<int32_t> weights, Vec<int32_t> inputs, Vec<int32_t> sum) {
     return hn::Add(sum, hn::Mul(weights, inputs));
   }
-  static float prepare(const float* x, int64_t K, Input* row) {
-    return round_row(x, K, 0, row);
-  }
+  static float prepare(const float* x, int64_t K, Input* row) { return round_row(x, K, 0, row); }
 };
 #endif
 
@@ -218,17 +193,10 @@ struct Int8DotProducts {
   using Sum = int32_t;
   static constexpr int kGroup = 4;
 
-  static HWY_INLINE Vec<uint8_t> inputs(const Input* x) {
-    return repeat_group<uint8_t>(x);
-  }
-  static HWY_INLINE Vec<int8_t> weights(const Weight* w) {
-    return hn::Load(Tag<int8_t>(), w);
-  }
-  static HWY_INLINE Vec<int32_t>
-  add(Vec<int8_t> weights, Vec<uint8_t> inputs, Vec<int32_t> sum) {
-    asm(SEQCONV_DOT_INT8 " %2, %1, %0"
-        : "+v"(sum.raw)
-        : "v"(inputs.raw), "v"(weights.raw));
+  static HWY_INLINE Vec<uint8_t> inputs(const Input* x) { return repeat_group<uint8_t>(x); }
+  static HWY_INLINE Vec<int8_t> weights(const Weight* w) { return hn::Load(Tag<int8_t>(), w); }
+  static HWY_INLINE Vec<int32_t> add(Vec<int8_t> weights, Vec<uint8_t> inputs, Vec<int32_t> sum) {
+    asm(SEQCONV_DOT_INT8 " %2, %1, %0" : "+v"(sum.raw) : "v"(inputs.raw), "v"(weights.raw));
     return sum;
   }
   static float prepare(const float* x, int64_t K, Input* row) {

@@ -26,8 +26,7 @@ void gather_groups(
     const int64_t own = std::min(width, count - first);
     for (int64_t i = 0; i < own; ++i) {
       const int64_t row = rows[static_cast<size_t>(first + i)];
-      const std::byte* source =
-          from + row / width * panel_bytes + row % width * bytes;
+      const std::byte* source = from + row / width * panel_bytes + row % width * bytes;
       std::byte* place = to + i * bytes;
       for (int64_t g = 0; g < groups; ++g) {
         std::memcpy(place, source, kBytes);
@@ -60,13 +59,11 @@ void gather_rows(
 
 int64_t PackedLinear::bytes_of_rows(int64_t rows) const {
   const LinearKernels& ops = linear_kernels(type_, target_);
-  return ceil_div(rows, ops.panel) * ops.panel * groups_of(ops, inputs_) *
-      ops.group * ops.weight_bytes;
+  return ceil_div(rows, ops.panel) * ops.panel * groups_of(ops, inputs_) * ops.group *
+      ops.weight_bytes;
 }
 
-PackedLinear PackedLinear::rows(
-    std::span<const int32_t> rows,
-    std::byte* memory) const {
+PackedLinear PackedLinear::rows(std::span<const int32_t> rows, std::byte* memory) const {
   SEQCONV_CHECK(!gated_, "rows of gated weights stand in two panels");
   for (const int32_t row : rows)
     SEQCONV_CHECK(
@@ -80,9 +77,8 @@ PackedLinear PackedLinear::rows(
   PackedLinear some = *this;
   some.outputs_ = static_cast<int64_t>(rows.size());
   some.bytes_ = bytes_of_rows(some.outputs_);
-  some.panels_ = memory == nullptr
-      ? allocate_weights(some.bytes_)
-      : std::shared_ptr<std::byte>(std::shared_ptr<void>(), memory);
+  some.panels_ = memory == nullptr ? allocate_weights(some.bytes_)
+                                   : std::shared_ptr<std::byte>(std::shared_ptr<void>(), memory);
   std::fill_n(some.panels_.get(), some.bytes_, std::byte{0});
   gather_rows(ops, panels_.get(), rows, groups, some.panels_.get());
   if (scales_ == nullptr)

@@ -55,29 +55,19 @@ HWY_INLINE void zero_tile() {
 }
 template <int T>
 HWY_INLINE void load_tile(const void* first, int64_t row_bytes) {
-  asm volatile("tileloadd (%0,%1,1), %%tmm%c2"
-               :
-               : "r"(first), "r"(row_bytes), "i"(T)
-               : "memory");
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(first), "r"(row_bytes), "i"(T) : "memory");
 }
 template <int T>
 HWY_INLINE void store_tile(void* first, int64_t row_bytes) {
-  asm volatile("tilestored %%tmm%c2, (%0,%1,1)"
-               :
-               : "r"(first), "r"(row_bytes), "i"(T)
-               : "memory");
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(first), "r"(row_bytes), "i"(T) : "memory");
 }
 /// Tile kSum += inputs kX times weights kW.
 template <class Products, int kSum, int kX, int kW>
 HWY_INLINE void multiply_tiles() {
   if constexpr (std::is_same_v<Products, Int8TileProducts>)
-    asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0"
-                 :
-                 : "i"(kSum), "i"(kX), "i"(kW));
+    asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kX), "i"(kW));
   else
-    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0"
-                 :
-                 : "i"(kSum), "i"(kX), "i"(kW));
+    asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kX), "i"(kW));
 }
 
 /// Where tiles of one product begin. Bytes.

@@ -21,9 +21,7 @@ namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 /// Vectors of sums. The other registers hold weights and a row's input, and
 /// products where these are not fused.
-inline constexpr int kSumVectors = kRegisters == 32 ? 24
-    : HWY_TARGET == HWY_AVX2                        ? 12
-                                                    : 8;
+inline constexpr int kSumVectors = kRegisters == 32 ? 24 : HWY_TARGET == HWY_AVX2 ? 12 : 8;
 inline constexpr int kLinearRows = kSumVectors / kPanelVectors;
 
 /// Of many rows so many groups of inputs are multiplied before the next ones
@@ -94,24 +92,19 @@ struct PanelSums {
     for_all([&](int r, int v) HWY_ATTR { sum[r][v] = hn::Zero(Tag<Sum>()); });
   }
   HWY_INLINE void load(const Sum* sums) {
-    for_all([&](int r, int v) HWY_ATTR {
-      sum[r][v] = hn::Load(Tag<Sum>(), sums + place(r, v));
-    });
+    for_all([&](int r, int v) HWY_ATTR { sum[r][v] = hn::Load(Tag<Sum>(), sums + place(r, v)); });
   }
   HWY_INLINE void store(Sum* sums) const {
-    for_all([&](int r, int v) HWY_ATTR {
-      hn::Store(sum[r][v], Tag<Sum>(), sums + place(r, v));
-    });
+    for_all([&](int r, int v) HWY_ATTR { hn::Store(sum[r][v], Tag<Sum>(), sums + place(r, v)); });
   }
 
   /// Adds the products of the k-th group of inputs from where x and w are;
   /// panels are `pitch` apart.
-  HWY_INLINE void
-  add(const InputRows<Products, R>& x, const Weight* w, int64_t pitch, int k) {
+  HWY_INLINE void add(const InputRows<Products, R>& x, const Weight* w, int64_t pitch, int k) {
     const auto weight = [&](int v) HWY_ATTR {
       const int outputs = k * kPanel + v % kPanelVectors * kLanes<float>;
-      return in_register(Products::weights(
-          w + v / kPanelVectors * pitch + outputs * Products::kGroup));
+      return in_register(
+          Products::weights(w + v / kPanelVectors * pitch + outputs * Products::kGroup));
     };
     // What there is less of stays in registers.
     if constexpr (V < R) {
@@ -168,9 +161,7 @@ HWY_INLINE void sum_panels(
   constexpr int64_t kWeights = kPanel * Products::kGroup;
   constexpr int64_t kBytes = sizeof(typename Products::Weight);
   const int64_t pitch = block.groups * kWeights;
-  InputRows<Products, R> rows(
-      x + groups.first * Products::kGroup,
-      block.x_stride);
+  InputRows<Products, R> rows(x + groups.first * Products::kGroup, block.x_stride);
   w += groups.first * kWeights;
   PanelSums<Products, R, P> sums;
   if (groups.first == 0)
@@ -199,48 +190,28 @@ HWY_INLINE void sum_panels(
 
 /// The same with all panels of a block, from its `row`-th row on.
 template <class Products, int R>
-void sum_rows(
-    const LinearBlock& block,
-    Groups groups,
-    int64_t row,
-    typename Products::Sum* sums) {
+void sum_rows(const LinearBlock& block, Groups groups, int64_t row, typename Products::Sum* sums) {
   constexpr int kAtOnce = kPanelsAtOnce<R>;
-  const auto* const x = static_cast<const typename Products::Input*>(block.x) +
-      row * block.x_stride;
-  const auto* const panels =
-      static_cast<const typename Products::Weight*>(block.panels);
+  const auto* const x =
+      static_cast<const typename Products::Input*>(block.x) + row * block.x_stride;
+  const auto* const panels = static_cast<const typename Products::Weight*>(block.panels);
   const int64_t size = block.groups * kPanel * Products::kGroup;
   int64_t p = 0;
   if constexpr (kAtOnce > 1)
     for (; p + kAtOnce <= block.panel_count; p += kAtOnce)
-      sum_panels<Products, R, kAtOnce>(
-          block,
-          groups,
-          x,
-          panels + p * size,
-          sums + p * kPanel);
+      sum_panels<Products, R, kAtOnce>(block, groups, x, panels + p * size, sums + p * kPanel);
   for (; p < block.panel_count; ++p)
-    sum_panels<Products, R, 1>(
-        block,
-        groups,
-        x,
-        panels + p * size,
-        sums + p * kPanel);
+    sum_panels<Products, R, 1>(block, groups, x, panels + p * size, sums + p * kPanel);
 }
 
 template <class Products>
-using SumRows = void (*)(
-    const LinearBlock& block,
-    Groups groups,
-    int64_t row,
-    typename Products::Sum* sums);
+using SumRows =
+    void (*)(const LinearBlock& block, Groups groups, int64_t row, typename Products::Sum* sums);
 
 /// sum_rows<R> at place R - 1.
 template <class Products>
-inline constexpr auto kSumRows = [
-]<int... I>(std::integer_sequence<int, I...>) {
-  return std::array<SumRows<Products>, sizeof...(I)>{
-      sum_rows<Products, I + 1>...};
+inline constexpr auto kSumRows = []<int... I>(std::integer_sequence<int, I...>) {
+  return std::array<SumRows<Products>, sizeof...(I)>{sum_rows<Products, I + 1>...};
 }
 (std::make_integer_sequence<int, kLinearRows>());
 
@@ -250,16 +221,14 @@ void multiply_block(const LinearBlock& block) {
   // Parts of nearly as many rows each: few rows leave multipliers idle.
   const int64_t parts = (block.rows + kLinearRows - 1) / kLinearRows;
   const auto begin = [&](int64_t part) { return block.rows * part / parts; };
-  const bool waits =
-      parts > 1 && block.rows <= kMostRows && block.groups >= 2 * kGroupsAtOnce;
+  const bool waits = parts > 1 && block.rows <= kMostRows && block.groups >= 2 * kGroupsAtOnce;
   const int64_t together = waits ? parts : 1;
   const int64_t groups = waits ? kGroupsAtOnce : block.groups;
   for (int64_t first = 0; first < parts; first += together) {
     const int64_t row = begin(first), end = begin(first + together);
     for (int64_t k = 0; k < block.groups; k += groups)
       for (int64_t part = first; part < first + together; ++part)
-        kSumRows<Products>[static_cast<size_t>(
-            begin(part + 1) - begin(part) - 1)](
+        kSumRows<Products>[static_cast<size_t>(begin(part + 1) - begin(part) - 1)](
             block,
             {k, HWY_MIN(groups, block.groups - k)},
             begin(part),

@@ -40,8 +40,7 @@ class LinearItems {
   /// Reading a weight takes as long as several products with it.
   int64_t grain() const {
     return grain_for(
-        panels_together_ * ops_.panel * K_ *
-        std::max<int64_t>(1, std::min(rows_, pass_.rows) / 8));
+        panels_together_ * ops_.panel * K_ * std::max<int64_t>(1, std::min(rows_, pass_.rows) / 8));
   }
 
   /// Items [begin, end), in one thread.
@@ -63,17 +62,14 @@ class LinearItems {
   int64_t rows_together() const {
     const int64_t block_bytes = ops_.rows * K_ * ops_.input_bytes;
     const int64_t most = std::max<int64_t>(1, kRowBytes / block_bytes);
-    const int64_t blocks =
-        std::max<int64_t>(1, ceil_div(pass_.rows, ops_.rows));
+    const int64_t blocks = std::max<int64_t>(1, ceil_div(pass_.rows, ops_.rows));
     return ceil_div(blocks, ceil_div(blocks, most)) * ops_.rows;
   }
 
   /// Rows that are whole pages apart have one place in the first-level cache,
   /// which holds eight of them at most: such rows are copied a line further
   /// apart. So are those that take another form.
-  bool are_copied() const {
-    return ops_.prepare != nullptr || (pass_.rows > 4 && K_ % 1024 == 0);
-  }
+  bool are_copied() const { return ops_.prepare != nullptr || (pass_.rows > 4 && K_ % 1024 == 0); }
 
   /// Bytes from a copied row to the next: whole lines, and one more.
   int64_t copy_bytes() const {
@@ -98,10 +94,7 @@ class LinearItems {
         units.data()[r] = ops_.prepare(x, K_, copy);
       // Weights behind the last input are zero, but NaN would not be.
       if (const int64_t more = groups_ * ops_.group - K_; more > 0)
-        std::memset(
-            copy + K_ * ops_.input_bytes,
-            0,
-            static_cast<size_t>(more * ops_.input_bytes));
+        std::memset(copy + K_ * ops_.input_bytes, 0, static_cast<size_t>(more * ops_.input_bytes));
     }
     block.x = copies.data();
     block.x_stride = bytes / ops_.input_bytes;
@@ -113,8 +106,7 @@ class LinearItems {
     const int64_t stride = pass_.y_stride > 0 ? pass_.y_stride : N_;
     const int64_t n = panel / parts_ * ops_.panel;
     const int64_t count = std::min(panels_together_, panels_ - panel);
-    const int64_t panel_bytes =
-        groups_ * ops_.group * ops_.panel * ops_.weight_bytes;
+    const int64_t panel_bytes = groups_ * ops_.group * ops_.panel * ops_.weight_bytes;
     const OutputSides sides = all_sides();
     return {
         .x = pass_.x + row * K_,
@@ -127,8 +119,7 @@ class LinearItems {
         .end = pass_.end,
         .sides = sides.from(n),
         .gate_sides = sides.from((parts_ - 1) * N_ + n),
-        .residual =
-            pass_.residual == nullptr ? nullptr : pass_.residual + row * N_ + n,
+        .residual = pass_.residual == nullptr ? nullptr : pass_.residual + row * N_ + n,
         .residual_stride = N_,
         .y = pass_.y + row * stride + n,
         .y_stride = stride};
@@ -158,13 +149,9 @@ class LinearItems {
 };
 
 void packed_linear(
-    const PackedLinear& weight,
-    const LinearPass& pass,
-    const ParallelFor& parallel_for) {
+    const PackedLinear& weight, const LinearPass& pass, const ParallelFor& parallel_for) {
   const LinearItems items(weight, pass);
-  const auto body = [&](int64_t begin, int64_t end) {
-    items.multiply(begin, end);
-  };
+  const auto body = [&](int64_t begin, int64_t end) { items.multiply(begin, end); };
   // By reference: a std::function of its own would take memory.
   parallel_for(items.count(), items.grain(), std::cref(body));
 }

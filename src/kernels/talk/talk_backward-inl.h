@@ -143,8 +143,7 @@ class BackwardColumns {
 
   /// Returns lanes of its product with x.
   template <bool kOwn>
-  HWY_INLINE Vec<A> add_edge(int64_t edge, const Vec<A> (&x)[NV], Sums& sums)
-      const {
+  HWY_INLINE Vec<A> add_edge(int64_t edge, const Vec<A> (&x)[NV], Sums& sums) const {
     static constexpr A kSigns[2] = {A(0), A(-0.0)};
     const A* const from = staged(edge / 2);
     const auto part = hn::Set(d_, tile_.edges[edge].part);
@@ -165,9 +164,7 @@ class BackwardColumns {
     if (!kStreams)
       columns_.prefetch(out_ + next_);
     const auto scale = hn::Set(d_, tile_.scale);
-    columns_.put(out_, [&](int v) HWY_ATTR {
-      return hn::Mul(sums.row[v], scale);
-    });
+    columns_.put(out_, [&](int v) HWY_ATTR { return hn::Mul(sums.row[v], scale); });
     out_ += tile_.stride;
   }
 

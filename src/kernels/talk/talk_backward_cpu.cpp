@@ -15,11 +15,7 @@ class EdgeLists {
  public:
   /// Those at rows first .. first+rows-1; what lies outside moves to the ends.
   /// Returns whether no edge is NaN.
-  bool make(
-      const TalkWindow<A>* windows,
-      int64_t count,
-      int64_t first,
-      int64_t rows) {
+  bool make(const TalkWindow<A>* windows, int64_t count, int64_t first, int64_t rows) {
     edges_.reserve(2 * count);
     first_.reserve(rows);
     std::fill_n(first_.data(), rows, -1);
@@ -53,9 +49,7 @@ class EdgeLists {
 /// gradients that are not finite. Input 0 is row `first`.
 template <class S, class A>
 void spread_windows_singly(
-    const TalkGradTile<S, A>& tile,
-    const TalkWindow<A>* windows,
-    int64_t first) {
+    const TalkGradTile<S, A>& tile, const TalkWindow<A>* windows, int64_t first) {
   for (int64_t c = 0; c < tile.channels; ++c)
     for (int64_t s = 0; s < tile.span; ++s) {
       A sum = 0;
@@ -87,25 +81,16 @@ class BackwardTile {
       zero_rows(args_.grad_x + row * C + head * R, C, R, real, rows.count);
     for (O* const grad : {args_.grad_offset_left, args_.grad_offset_right})
       if (grad != nullptr)
-        zero_rows(
-            grad + row * shape.heads + head,
-            shape.heads,
-            1,
-            real,
-            rows.count);
+        zero_rows(grad + row * shape.heads + head, shape.heads, 1, real, rows.count);
     if (real == 0)
       return;
-    const TalkReach reach =
-        windows_.reach({rows.batch, 0, rows.valid, rows.valid});
+    const TalkReach reach = windows_.reach({rows.batch, 0, rows.valid, rows.valid});
     TalkGradTile<S, A> tile = tile_of(rows, reach);
     const int64_t from = rows.first - tile.own;
     const TalkWindow<A>* const windows =
         windows_.make({rows.batch, from, tile.rows, rows.valid}, head);
-    const bool numbers = edges_.make(
-        windows,
-        tile.rows,
-        rows.first + tile.begin,
-        tile.end - tile.begin);
+    const bool numbers =
+        edges_.make(windows, tile.rows, rows.first + tile.begin, tile.end - tile.begin);
     tile.edges = edges_.edges();
     tile.first = edges_.first();
     products_.reserve(2 * tile.rows);
@@ -136,12 +121,8 @@ class BackwardTile {
         .rows = to - from,
         .own = first - from,
         // A row more where other windows' edges have to be clipped.
-        .begin = -std::min(
-            first,
-            std::max<int64_t>(reach.left, from < first ? 1 : 0)),
-        .end = std::min(
-            rows.valid - first,
-            span + std::max<int64_t>(reach.right - 1, 1)),
+        .begin = -std::min(first, std::max<int64_t>(reach.left, from < first ? 1 : 0)),
+        .end = std::min(rows.valid - first, span + std::max<int64_t>(reach.right - 1, 1)),
         .scale = talk_scale<A>(args_.shape),
         .span = span,
         .stride = args_.shape.channels,
@@ -154,20 +135,17 @@ class BackwardTile {
   /// max_left * <g, x at the edge> / window where the edge is fractional, else
   /// 0; on the right likewise. `at`: of the first own window's offset.
   void put_offset_gradients(
-      const TalkGradTile<S, A>& tile,
-      const TalkWindow<A>* own,
-      int64_t at) const {
+      const TalkGradTile<S, A>& tile, const TalkWindow<A>* own, int64_t at) const {
     const TalkShape& shape = args_.shape;
     const A* const products = tile.products + 2 * tile.own;
-    const auto put =
-        [&](O* grad, int64_t max, int side, A TalkWindow<A>::*part) {
-          if (grad == nullptr)
-            return;
-          const A scale = static_cast<A>(max) * tile.scale;
-          for (int64_t t = 0; t < tile.span; ++t)
-            grad[at + t * shape.heads] = narrow<O>(
-                own[t].*part != 1 ? products[2 * t + side] * scale : A(0));
-        };
+    const auto put = [&](O* grad, int64_t max, int side, A TalkWindow<A>::*part) {
+      if (grad == nullptr)
+        return;
+      const A scale = static_cast<A>(max) * tile.scale;
+      for (int64_t t = 0; t < tile.span; ++t)
+        grad[at + t * shape.heads] =
+            narrow<O>(own[t].*part != 1 ? products[2 * t + side] * scale : A(0));
+    };
     put(args_.grad_offset_left, shape.max_left, 0, &TalkWindow<A>::left);
     put(args_.grad_offset_right, shape.max_right, 1, &TalkWindow<A>::right);
   }

@@ -62,13 +62,7 @@ HWY_INLINE bool all_finite(const Vec<A> (&v)[NV]) {
 
 /// Whether Pass(tile).run() is true for all of the tile's channels, NV vectors
 /// of them at a time as long as there are as many, and then fewer.
-template <
-    template <class, class, int, bool>
-    class Pass,
-    class S,
-    class A,
-    class Tile,
-    int NV = 4>
+template <template <class, class, int, bool> class Pass, class S, class A, class Tile, int NV = 4>
 bool for_columns(const Tile& tile) {
   constexpr int64_t kWidth = NV * kLanes<A>;
   Tile rest = tile;

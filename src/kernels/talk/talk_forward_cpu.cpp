@@ -12,9 +12,7 @@ void sum_windows_singly(const TalkTile<S, A>& tile) {
     for (int64_t c = 0; c < tile.channels; ++c) {
       const TalkWindow<A>& w = tile.windows[t];
       A sum = 0;
-      for (int64_t row = std::min(w.first, w.last);
-           row <= std::max(w.first, w.last);
-           ++row)
+      for (int64_t row = std::min(w.first, w.last); row <= std::max(w.first, w.last); ++row)
         if (const A share = talk_share(w, row); share != 0)
           sum += share * widen(tile.x[(row - tile.origin) * tile.stride + c]);
       tile.y[t * tile.stride + c] = narrow<S>(sum * tile.scale);
@@ -45,19 +43,13 @@ class ForwardTile {
     const int64_t channels = std::min(kTalkChannels, R - from);
     const int64_t at = rows.batch * shape.steps * C + channel;
     const int64_t next = talk_next(shape, channel, channels, rows.count);
-    zero_rows(
-        args_.y + at,
-        C,
-        channels,
-        rows.first + rows.real(),
-        rows.first + rows.count);
+    zero_rows(args_.y + at, C, channels, rows.first + rows.real(), rows.first + rows.count);
     rows.count = rows.real();
     if (rows.count == 0)
       return;
     const TalkReach reach = windows_.reach(rows);
     const int64_t origin = std::max<int64_t>(0, rows.first - reach.left);
-    const int64_t end =
-        std::min(rows.valid, rows.first + rows.count + reach.right);
+    const int64_t end = std::min(rows.valid, rows.first + rows.count + reach.right);
     const int64_t ring = talk_ring(std::min(end - origin, reach.rows()) + 1);
     sums_.reserve((ring + 1) * kTalkChannels);
     const TalkTile<S, A> tile = {

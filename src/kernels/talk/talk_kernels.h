@@ -98,18 +98,18 @@ struct TalkGradTile {
   int64_t channels = 0;
   A scale = 1;
   int64_t span = 0;
-  const S* g = nullptr;  ///< of window 0
-  const S* x = nullptr;  ///< of row `begin`
-  S* grad_x = nullptr;   ///< of input 0, or null
-  int64_t stride = 0;    ///< of g, x and grad_x
-  int64_t ahead = 0;     ///< edges at row r are of windows < own + r + ahead
-  int64_t ring = 1;      ///< a power of two; of these the last `ring` have all
-                         ///< edges at row r
+  const S* g = nullptr;    ///< of window 0
+  const S* x = nullptr;    ///< of row `begin`
+  S* grad_x = nullptr;     ///< of input 0, or null
+  int64_t stride = 0;      ///< of g, x and grad_x
+  int64_t ahead = 0;       ///< edges at row r are of windows < own + r + ahead
+  int64_t ring = 1;        ///< a power of two; of these the last `ring` have all
+                           ///< edges at row r
   A* ring_of_g = nullptr;  ///< [ring, kTalkChannels]
   A* products = nullptr;   ///< [2 rows]: added to, <g of the window, x at edge>
   bool streaming = false;  ///< stores to grad_x go past the caches
-  int64_t next = 0;  ///< so far from the last kTalkChannels channels on lies
-                     ///< what will be needed next
+  int64_t next = 0;        ///< so far from the last kTalkChannels channels on lies
+                           ///< what will be needed next
 
   void advance(int64_t count) {
     g += count;

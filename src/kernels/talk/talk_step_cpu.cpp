@@ -24,9 +24,8 @@ class StreamStepper {
     const S* const x = args_.x + position * C + head * R;
     const int64_t slots = args_.state.slots, now = args_.state.position + t;
     S* const ring = args_.state.data + row * slots * C + head * R;
-    const int64_t past = fill_taps(
-        widen(args_.offset_left[position * shape.heads + head]),
-        std::min(now, slots));
+    const int64_t past =
+        fill_taps(widen(args_.offset_left[position * shape.heads + head]), std::min(now, slots));
     const A* const taps = taps_.data();
     sums_.fill_zero(R);
     const auto add = [&](const S* from, int64_t tap, int64_t rows) {
@@ -90,13 +89,11 @@ void talk_step(const TalkStep<S, O>& args, const Execution& run) {
   // By reference: a std::function of its own would take memory.
   run.parallel_for(
       shape.batch * shape.heads,
-      grain_for(
-          shape.steps * (shape.head_channels() * args.state.slots / 2 + 16)),
+      grain_for(shape.steps * (shape.head_channels() * args.state.slots / 2 + 16)),
       std::cref(body));
 }
 
-#define SEQCONV_INSTANTIATE(S, O) \
-  template void talk_step(const TalkStep<S, O>&, const Execution&);
+#define SEQCONV_INSTANTIATE(S, O) template void talk_step(const TalkStep<S, O>&, const Execution&);
 
 SEQCONV_INSTANTIATE(float, float)
 SEQCONV_INSTANTIATE(double, double)

@@ -33,14 +33,12 @@ struct Edge {
     const auto nan = hn::IsNaN(distance);
     const auto far = hn::Set(d, kFurthest);
     const auto clipped = hn::Max(hn::Neg(far), hn::Min(distance, far));
-    const auto all =
-        hn::ConvertTo(IntTag<A>(), hn::IfThenZeroElse(nan, hn::Ceil(clipped)));
+    const auto all = hn::ConvertTo(IntTag<A>(), hn::IfThenZeroElse(nan, hn::Ceil(clipped)));
     away = hn::Max(min, hn::Min(all, max));
     // Up to an end, and beyond the other one, rows are whole.
     const auto between = hn::AndNot(hn::Gt(all, max), hn::Gt(all, min));
     const auto rest = hn::Sub(clipped, hn::Floor(clipped));
-    const auto some =
-        hn::And(hn::RebindMask(d, between), hn::Gt(rest, hn::Zero(d)));
+    const auto some = hn::And(hn::RebindMask(d, between), hn::Gt(rest, hn::Zero(d)));
     share = hn::IfThenElse(some, rest, hn::Set(d, A(1)));
     share = hn::IfThenElse(nan, distance, share);
   }
@@ -49,12 +47,7 @@ struct Edge {
 /// Distances of some rows to the edges on one side of their windows. Apart from
 /// vectors made of them, which would wait for every single store.
 template <class A, class O>
-HWY_INLINE void distances(
-    const O* offsets,
-    int64_t stride,
-    int64_t count,
-    int64_t max,
-    A* out) {
+HWY_INLINE void distances(const O* offsets, int64_t stride, int64_t count, int64_t max, A* out) {
   for (int64_t i = 0; i < count; ++i)
     out[i] = widen(offsets[i * stride]) * static_cast<A>(max);
 }
@@ -103,9 +96,7 @@ TalkExtremes<A> talk_extremes(const O* values, int64_t count) {
     min = hn::IfThenElse(hn::Lt(v, min), v, min);
     max = hn::IfThenElse(hn::Gt(v, max), v, max);
   }
-  return {
-      hn::GetLane(hn::MinOfLanes(d, min)),
-      hn::GetLane(hn::MaxOfLanes(d, max))};
+  return {hn::GetLane(hn::MinOfLanes(d, min)), hn::GetLane(hn::MaxOfLanes(d, max))};
 }
 
 }  // namespace seqconv::internal::kernels::HWY_NAMESPACE

@@ -40,12 +40,9 @@ void for_talk_tiles(
     const Execution& run) {
   const TalkShape& shape = args.shape;
   const int64_t tiles = ceil_div(shape.steps, kTalkRows);
-  const bool streams =
-      cache_use(run, shape, out, tensors * shape.channels).streams;
+  const bool streams = cache_use(run, shape, out, tensors * shape.channels).streams;
   run.parallel_for(
-      shape.batch * tiles * groups,
-      grain_for(operations),
-      [&](int64_t begin, int64_t end) {
+      shape.batch * tiles * groups, grain_for(operations), [&](int64_t begin, int64_t end) {
         Work work(args, streams, run.isa);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, groups);
@@ -67,13 +64,8 @@ A talk_scale(const TalkShape& shape) {
 }
 
 /// Elements from a strip of channels to the one that is worked on next.
-inline int64_t talk_next(
-    const TalkShape& shape,
-    int64_t channel,
-    int64_t channels,
-    int64_t rows) {
-  return channel + channels < shape.channels ? channels
-                                             : rows * shape.channels - channel;
+inline int64_t talk_next(const TalkShape& shape, int64_t channel, int64_t channels, int64_t rows) {
+  return channel + channels < shape.channels ? channels : rows * shape.channels - channel;
 }
 
 /// Inputs of the window at t lie in [t - left, t + right).
@@ -90,8 +82,8 @@ struct TalkReach {
 /// is NaN.
 template <class A>
 A talk_share(const TalkWindow<A>& w, int64_t row) {
-  const A share = A(row > w.first) - A(row >= w.last) +
-      (row == w.first ? w.left : A(0)) + (row == w.last ? w.right : A(0));
+  const A share = A(row > w.first) - A(row >= w.last) + (row == w.first ? w.left : A(0)) +
+      (row == w.last ? w.right : A(0));
   return share == 0 ? share : share + 0 * (w.left + w.right);
 }
 
@@ -101,10 +93,7 @@ template <class O, class A = AccumulatorOf<O>>
 class TalkWindows {
  public:
   TalkWindows(const TalkShape& shape, const O* left, const O* right, Isa isa)
-      : shape_(shape),
-        left_(left),
-        right_(right),
-        ops_(talk_kernels<O, A>(isa)) {}
+      : shape_(shape), left_(left), right_(right), ops_(talk_kernels<O, A>(isa)) {}
 
   /// How far windows of all heads reach: those of models have offsets in
   /// [0, 1], others may reach further or to the other side.
@@ -118,12 +107,9 @@ class TalkWindows {
     };
     const auto left = extremes(left_), right = extremes(right_);
     reach_ = {
-        .left = std::max(
-            tokens(left.max, shape_.max_left),
-            tokens(-right.min, shape_.max_right)),
-        .right = 1 +
-            std::max(tokens(right.max, shape_.max_right),
-                     tokens(-left.min, shape_.max_left))};
+        .left = std::max(tokens(left.max, shape_.max_left), tokens(-right.min, shape_.max_right)),
+        .right =
+            1 + std::max(tokens(right.max, shape_.max_right), tokens(-left.min, shape_.max_left))};
     reach_rows_ = rows;
     return reach_;
   }
@@ -156,9 +142,7 @@ class TalkWindows {
   int64_t tokens(A offset, int64_t max) const {
     const A distance = std::ceil(std::max<A>(0, offset * static_cast<A>(max)));
     // As a number of A, steps may be rounded.
-    return distance >= static_cast<A>(shape_.steps)
-        ? shape_.steps
-        : static_cast<int64_t>(distance);
+    return distance >= static_cast<A>(shape_.steps) ? shape_.steps : static_cast<int64_t>(distance);
   }
 
   const TalkShape& shape_;

@@ -37,9 +37,7 @@ std::string name_of(const SequenceModel& model) {
   const bool small = model.parameters().front().scalar_type() == at::kBFloat16;
   const std::string name = concat("libtorch, ", small ? "bfloat16" : "float32");
   const at::Device device = model.device();
-  return device.is_cpu()
-      ? name
-      : concat(name, ", ", at::DeviceTypeName(device.type(), true));
+  return device.is_cpu() ? name : concat(name, ", ", at::DeviceTypeName(device.type(), true));
 }
 
 /// A step decoder of modules.
@@ -53,9 +51,8 @@ class TorchDecoder : public WrappedDecoder {
       std::span<const int32_t> tokens,
       const StepConstraints& constraints,
       int64_t count) override {
-    return *guarded_batch(device_, [&] {
-      return &WrappedDecoder::advance(parents, tokens, constraints, count);
-    });
+    return *guarded_batch(
+        device_, [&] { return &WrappedDecoder::advance(parents, tokens, constraints, count); });
   }
 
  private:
@@ -64,13 +61,11 @@ class TorchDecoder : public WrappedDecoder {
 
 class TorchTranslation : public TranslationBackend {
  public:
-  explicit TorchTranslation(std::vector<TranslationModel> models)
-      : models_(std::move(models)) {
+  explicit TorchTranslation(std::vector<TranslationModel> models) : models_(std::move(models)) {
     for (const TranslationModel& model : models_) {
       const ModelOptions& options = model->options();
       limits_ = limits_.within(
-          {options.learned_positions(options.encoder),
-           options.learned_positions(options.decoder)});
+          {options.learned_positions(options.encoder), options.learned_positions(options.decoder)});
     }
   }
 
@@ -78,8 +73,7 @@ class TorchTranslation : public TranslationBackend {
       const std::vector<std::vector<int32_t>>& sources) const override {
     return guarded_batch(device(), [&]() -> std::unique_ptr<StepDecoder> {
       return std::make_unique<TorchDecoder>(
-          make_step_decoder(models_, make_batch(sources, {})),
-          device());
+          make_step_decoder(models_, make_batch(sources, {})), device());
     });
   }
 
@@ -88,14 +82,11 @@ class TorchTranslation : public TranslationBackend {
       const std::vector<std::vector<int32_t>>& targets) const override {
     return guarded_batch(device(), [&] {
       SEQCONV_CHECK(
-          models_.size() == 1,
-          "one model scores at a time, but there are ",
-          models_.size());
+          models_.size() == 1, "one model scores at a time, but there are ", models_.size());
       const at::Tensor sums =  // [B]
-          ops::to_host(
-              models_[0]
-                  ->target_log_probabilities(make_batch(sources, targets))
-                  .sum(1, false, at::kDouble))
+          ops::to_host(models_[0]
+                           ->target_log_probabilities(make_batch(sources, targets))
+                           .sum(1, false, at::kDouble))
               .contiguous();
       const double* data = sums.const_data_ptr<double>();
       return std::vector<double>(data, data + sums.numel());
@@ -119,9 +110,7 @@ class TorchReader : public TextReader, private NextTokens {
   NextTokens& read(std::span<const int32_t> ids) override {
     guarded([&] {
       next_ = ops::to_host(reader_.read({ids.begin(), ids.end()})).contiguous();
-      numbers_ = {
-          next_.const_data_ptr<float>(),
-          static_cast<size_t>(next_.numel())};
+      numbers_ = {next_.const_data_ptr<float>(), static_cast<size_t>(next_.numel())};
     });
     return *this;
   }
@@ -140,22 +129,19 @@ class TorchLanguage : public LanguageBackend {
   explicit TorchLanguage(LanguageModel model) : model_(std::move(model)) {}
 
   std::unique_ptr<TextReader> start() const override {
-    return guarded([&]() -> std::unique_ptr<TextReader> {
-      return std::make_unique<TorchReader>(model_);
-    });
+    return guarded(
+        [&]() -> std::unique_ptr<TextReader> { return std::make_unique<TorchReader>(model_); });
   }
 
   std::vector<std::vector<float>> score(
       const std::vector<std::span<const int32_t>>& pieces) const override {
     return guarded([&] {
       const at::Tensor scores =  // [B, T]
-          ops::to_host(
-              model_->target_log_probabilities(make_stream_batch(pieces)))
-              .contiguous();
+          ops::to_host(model_->target_log_probabilities(make_stream_batch(pieces))).contiguous();
       std::vector<std::vector<float>> found;
       for (size_t i = 0; i < pieces.size(); ++i) {
-        const float* row = scores.const_data_ptr<float>() +
-            static_cast<int64_t>(i) * scores.size(1);
+        const float* row =
+            scores.const_data_ptr<float>() + static_cast<int64_t>(i) * scores.size(1);
         found.emplace_back(row, row + pieces[i].size() - 1);
       }
       return found;
@@ -171,8 +157,7 @@ class TorchLanguage : public LanguageBackend {
 
 }  // namespace
 
-std::shared_ptr<const TranslationBackend> make_torch_backend(
-    std::vector<TranslationModel> models) {
+std::shared_ptr<const TranslationBackend> make_torch_backend(std::vector<TranslationModel> models) {
   return std::make_shared<TorchTranslation>(std::move(models));
 }
 
@@ -194,11 +179,7 @@ std::shared_ptr<const TranslationBackend> TorchBackends::translation(
     std::vector<TranslationModel> modules;
     for (const ModelToRun& model : models) {
       modules.emplace_back(
-          model.options,
-          model.vocabulary.source,
-          model.vocabulary.target,
-          std::nullopt,
-          device_);
+          model.options, model.vocabulary.source, model.vocabulary.target, std::nullopt, device_);
       load_parameters(model.parameters, *modules.back());
       modules.back()->to(type_);
       modules.back()->eval();
@@ -207,14 +188,9 @@ std::shared_ptr<const TranslationBackend> TorchBackends::translation(
   });
 }
 
-std::shared_ptr<const LanguageBackend> TorchBackends::language(
-    const ModelToRun& model) const {
+std::shared_ptr<const LanguageBackend> TorchBackends::language(const ModelToRun& model) const {
   return guarded([&] {
-    LanguageModel module(
-        model.options,
-        model.vocabulary.target,
-        std::nullopt,
-        device_);
+    LanguageModel module(model.options, model.vocabulary.target, std::nullopt, device_);
     load_parameters(model.parameters, *module);
     module->to(type_);
     module->eval();

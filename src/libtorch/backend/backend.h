@@ -13,8 +13,7 @@ namespace seqconv::internal {
 /// Live modules as a backend, which shares their parameters: a change to them
 /// shows. start() throws for an ensemble whose target vocabularies differ in
 /// size.
-std::shared_ptr<const TranslationBackend> make_torch_backend(
-    std::vector<TranslationModel> models);
+std::shared_ptr<const TranslationBackend> make_torch_backend(std::vector<TranslationModel> models);
 std::shared_ptr<const LanguageBackend> make_torch_backend(LanguageModel model);
 
 /// A loaded model with its modules as backend.
@@ -25,16 +24,13 @@ LanguageSystem make_system(const LoadedLanguageModel& loaded);
 /// parameters and activations are; sums and log-probabilities stay float32.
 class TorchBackends : public BackendOpener {
  public:
-  explicit TorchBackends(
-      at::Device device = at::kCPU,
-      at::ScalarType type = at::kFloat)
+  explicit TorchBackends(at::Device device = at::kCPU, at::ScalarType type = at::kFloat)
       : device_(device), type_(type) {}
 
   std::string_view name() const override { return "libtorch"; }
   std::shared_ptr<const TranslationBackend> translation(
       const std::vector<ModelToRun>& models) const override;
-  std::shared_ptr<const LanguageBackend> language(
-      const ModelToRun& model) const override;
+  std::shared_ptr<const LanguageBackend> language(const ModelToRun& model) const override;
 
  private:
   at::Device device_;

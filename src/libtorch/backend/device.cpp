@@ -58,27 +58,23 @@ at::Device cuda_device(int64_t index) {
 
 at::Device open_cuda(const DeviceName& name, int64_t local_rank) {
   const int64_t devices = cuda_devices();
-  const std::string asked =
-      name.index < 0 ? "cuda" : concat("cuda:", name.index);
+  const std::string asked = name.index < 0 ? "cuda" : concat("cuda:", name.index);
   if (!load_cuda().empty())
     fail("device '", asked, "' was asked for, but ", load_cuda());
   SEQCONV_CHECK(
       devices > 0,
       "device '",
       asked,
-      "' was asked for, but no CUDA device is to be seen (nvidia-smi lists "
-      "those of the machine, CUDA_VISIBLE_DEVICES may hide some)");
+      "' was asked for, but no CUDA device is to be seen (nvidia-smi lists those of the machine, "
+      "CUDA_VISIBLE_DEVICES may hide some)");
   SEQCONV_CHECK(
       name.index < devices,
       "device '",
       asked,
       "' was asked for, but ",
-      devices == 1 ? "there is only cuda:0"
-                   : concat("there are cuda:0 to cuda:", devices - 1));
+      devices == 1 ? "there is only cuda:0" : concat("there are cuda:0 to cuda:", devices - 1));
   const bool chosen = std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
-  const int64_t index = name.index < 0
-      ? own_cuda_device(devices, local_rank, chosen)
-      : name.index;
+  const int64_t index = name.index < 0 ? own_cuda_device(devices, local_rank, chosen) : name.index;
   const at::Device device = cuda_device(index);
   ops::set_cuda_defaults();
   c10::impl::getDeviceGuardImpl(at::kCUDA)->setDevice(device);
@@ -94,13 +90,7 @@ void ask_cuda(const char* name, at::Device device, Arguments... arguments) {
   SEQCONV_CHECK(call != nullptr, "CUDA has no function '", name, "'");
   const int status = call(arguments..., device.index());
   SEQCONV_CHECK(
-      status == 0,
-      "CUDA says nothing of ",
-      device.str(),
-      ": error ",
-      status,
-      " of ",
-      name);
+      status == 0, "CUDA says nothing of ", device.str(), ": error ", status, " of ", name);
 }
 
 /// The value of a cudaDeviceAttr.

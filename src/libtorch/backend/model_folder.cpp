@@ -8,24 +8,14 @@ namespace seqconv::internal {
 LoadedModel load_model_config(const RootedPath& folder, at::Device device) {
   LoadedModel loaded{read_translation_description(folder)};
   const VocabularySizes vocabulary = loaded.vocabulary();
-  loaded.model = TranslationModel(
-      loaded.options,
-      vocabulary.source,
-      vocabulary.target,
-      std::nullopt,
-      device);
+  loaded.model =
+      TranslationModel(loaded.options, vocabulary.source, vocabulary.target, std::nullopt, device);
   return loaded;
 }
 
-LoadedLanguageModel load_language_model_config(
-    const RootedPath& folder,
-    at::Device device) {
+LoadedLanguageModel load_language_model_config(const RootedPath& folder, at::Device device) {
   LoadedLanguageModel loaded{read_language_description(folder)};
-  loaded.model = LanguageModel(
-      loaded.options,
-      loaded.vocabulary().target,
-      std::nullopt,
-      device);
+  loaded.model = LanguageModel(loaded.options, loaded.vocabulary().target, std::nullopt, device);
   return loaded;
 }
 
@@ -40,9 +30,7 @@ LoadedModel load_model(const RootedPath& path, at::Device device) {
   return loaded;
 }
 
-LoadedLanguageModel load_language_model(
-    const RootedPath& path,
-    at::Device device) {
+LoadedLanguageModel load_language_model(const RootedPath& path, at::Device device) {
   const ModelFiles files = find_model(path);
   DescriptionsInUse descriptions;
   descriptions.add(files);

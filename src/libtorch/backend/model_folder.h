@@ -21,17 +21,12 @@ struct LoadedLanguageModel : LanguageDescription {
 /// Opens a model: the same paths and errors as pipeline/system.h. Its
 /// parameters are born on `device`.
 LoadedModel load_model(const RootedPath& path, at::Device device = at::kCPU);
-LoadedLanguageModel load_language_model(
-    const RootedPath& path,
-    at::Device device = at::kCPU);
+LoadedLanguageModel load_language_model(const RootedPath& path, at::Device device = at::kCPU);
 
 /// The same for a folder without its parameters, which stay unset until
 /// somebody fills them: for resuming.
-LoadedModel load_model_config(
-    const RootedPath& folder,
-    at::Device device = at::kCPU);
+LoadedModel load_model_config(const RootedPath& folder, at::Device device = at::kCPU);
 LoadedLanguageModel load_language_model_config(
-    const RootedPath& folder,
-    at::Device device = at::kCPU);
+    const RootedPath& folder, at::Device device = at::kCPU);
 
 }  // namespace seqconv::internal

@@ -16,10 +16,7 @@ namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
-at::ScalarType scalar_type(
-    const fs::path& file,
-    const TensorView& view,
-    const std::string& name) {
+at::ScalarType scalar_type(const fs::path& file, const TensorView& view, const std::string& name) {
   switch (view.type) {
     case ElementType::kF64:
       return at::kDouble;

@@ -27,9 +27,7 @@ class ConvBlock : public Block {
       Operator conv)
       : input_dropout_(input_dropout), glu_(mixer.glu), query_(mixer.query) {
     const int64_t dim = mixer.dim, width = mixer.conv_dim;
-    linear1_ = register_module(
-        "linear1",
-        Linear(dim, glu_ ? 2 * width : width, generator));
+    linear1_ = register_module("linear1", Linear(dim, glu_ ? 2 * width : width, generator));
     conv_ = register_module("conv", std::move(conv));
     linear2_ = register_module("linear2", Linear(width, dim, generator));
   }
@@ -38,20 +36,16 @@ class ConvBlock : public Block {
       const at::Tensor& x,
       const std::optional<at::Tensor>& lengths,
       DropoutPlan& plan) const override {
-    const at::Tensor dropped =
-        ops::dropout(x, plan.rate(input_dropout_), plan.next_seed());
+    const at::Tensor dropped = ops::dropout(x, plan.rate(input_dropout_), plan.next_seed());
     // The operators count positions at and beyond a length as zero.
     if constexpr (kHasQuery)
       if (query_ == QuerySource::kBlockInput)
-        return linear2_->forward(
-            conv_->forward(gated(dropped), dropped, lengths, plan));
+        return linear2_->forward(conv_->forward(gated(dropped), dropped, lengths, plan));
     return linear2_->forward(conv_->forward(gated(dropped), lengths, plan));
   }
 
   at::Tensor step(
-      const at::Tensor& x,
-      MixerState& state,
-      const StepPosition& position) const override {
+      const at::Tensor& x, MixerState& state, const StepPosition& position) const override {
     ConvState& past = state.as<ConvState>();
     if constexpr (kHasQuery)
       if (query_ == QuerySource::kBlockInput)
@@ -59,9 +53,7 @@ class ConvBlock : public Block {
     return linear2_->forward(conv_->step(gated(x), past, position));
   }
 
-  MixerState initial_state(int64_t rows) const override {
-    return conv_->initial_state(rows);
-  }
+  MixerState initial_state(int64_t rows) const override { return conv_->initial_state(rows); }
 
  private:
   static constexpr bool kHasQuery = std::is_same_v<Operator, DynamicConv>;
@@ -85,9 +77,7 @@ class ConvBlock : public Block {
 template <class Mixer, class State>
 class MixerBlock : public Block {
  public:
-  MixerBlock(const char* name, Mixer mixer) {
-    mixer_ = register_module(name, std::move(mixer));
-  }
+  MixerBlock(const char* name, Mixer mixer) { mixer_ = register_module(name, std::move(mixer)); }
 
   at::Tensor forward(
       const at::Tensor& x,
@@ -100,15 +90,11 @@ class MixerBlock : public Block {
   }
 
   at::Tensor step(
-      const at::Tensor& x,
-      MixerState& state,
-      const StepPosition& position) const override {
+      const at::Tensor& x, MixerState& state, const StepPosition& position) const override {
     return mixer_->step(x, state.as<State>(), position);
   }
 
-  MixerState initial_state(int64_t rows) const override {
-    return mixer_->initial_state(rows);
-  }
+  MixerState initial_state(int64_t rows) const override { return mixer_->initial_state(rows); }
 
  private:
   Mixer mixer_{nullptr};
@@ -137,9 +123,7 @@ TalkOptions talk_options(const ModelOptions& model, const MixerOptions& mixer) {
       .offset_dropout = model.weight_dropout};
 }
 
-SelfAttentionOptions self_attention_options(
-    const ModelOptions& model,
-    const MixerOptions& mixer) {
+SelfAttentionOptions self_attention_options(const ModelOptions& model, const MixerOptions& mixer) {
   return {
       .channels = mixer.dim,
       .heads = mixer.heads,
@@ -149,8 +133,7 @@ SelfAttentionOptions self_attention_options(
 }
 
 AverageAttentionOptions average_attention_options(
-    const ModelOptions& model,
-    const MixerOptions& mixer) {
+    const ModelOptions& model, const MixerOptions& mixer) {
   return {
       .channels = mixer.dim,
       .hidden = mixer.average_hidden,
@@ -168,15 +151,10 @@ DenseConvOptions dense_conv_options(const MixerOptions& mixer) {
 }  // namespace
 
 std::shared_ptr<Block> make_block(
-    const ModelOptions& model,
-    const MixerOptions& mixer,
-    const InitGenerator& generator) {
+    const ModelOptions& model, const MixerOptions& mixer, const InitGenerator& generator) {
   const auto surround = [&]<class Operator>(Operator conv) {
     return std::make_shared<ConvBlock<Operator>>(
-        mixer,
-        model.input_dropout,
-        generator,
-        std::move(conv));
+        mixer, model.input_dropout, generator, std::move(conv));
   };
   switch (mixer.kind) {
     case BlockKind::kLightConv:
@@ -187,23 +165,19 @@ std::shared_ptr<Block> make_block(
       return surround(Talk(talk_options(model, mixer), generator));
     case BlockKind::kSelfAttention:
       return std::make_shared<MixerBlock<SelfAttention, AttentionState>>(
-          "attention",
-          SelfAttention(self_attention_options(model, mixer), generator));
+          "attention", SelfAttention(self_attention_options(model, mixer), generator));
     case BlockKind::kAverageAttention:
       return std::make_shared<MixerBlock<AverageAttention, AverageState>>(
-          "attention",
-          AverageAttention(average_attention_options(model, mixer), generator));
+          "attention", AverageAttention(average_attention_options(model, mixer), generator));
     case BlockKind::kCnn:
       return std::make_shared<MixerBlock<DenseConv, ConvState>>(
-          "conv",
-          DenseConv(dense_conv_options(mixer), generator));
+          "conv", DenseConv(dense_conv_options(mixer), generator));
   }
   fail("unknown block kind");
 }
 
 FeedForwardInit feed_forward_init(BlockKind kind) {
-  return kind == BlockKind::kSelfAttention ? FeedForwardInit::kFanIn
-                                           : FeedForwardInit::kXavier;
+  return kind == BlockKind::kSelfAttention ? FeedForwardInit::kFanIn : FeedForwardInit::kXavier;
 }
 
 }  // namespace seqconv::internal

@@ -21,24 +21,18 @@ class Block : public torch::nn::Module {
  public:
   /// x [B, T, C], lengths [B] or empty (nothing is padded) -> [B, T, C].
   virtual at::Tensor forward(
-      const at::Tensor& x,
-      const std::optional<at::Tensor>& lengths,
-      DropoutPlan& plan) const = 0;
+      const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const = 0;
 
   /// Decoder side only: the next inputs x [N, T', C] -> [N, T', C].
   virtual at::Tensor step(
-      const at::Tensor& x,
-      MixerState& state,
-      const StepPosition& position) const = 0;
+      const at::Tensor& x, MixerState& state, const StepPosition& position) const = 0;
   virtual MixerState initial_state(int64_t rows) const = 0;
 };
 
 /// The block of a layer, with the rates of `model`: here and in
 /// feed_forward_init alone modules depend on the kind.
 std::shared_ptr<Block> make_block(
-    const ModelOptions& model,
-    const MixerOptions& mixer,
-    const InitGenerator& generator);
+    const ModelOptions& model, const MixerOptions& mixer, const InitGenerator& generator);
 
 /// Says how the feed-forward network beside a block begins.
 FeedForwardInit feed_forward_init(BlockKind kind);

@@ -5,12 +5,9 @@
 namespace seqconv::internal {
 
 DecoderLayerImpl::DecoderLayerImpl(
-    const ModelOptions& model,
-    const LayerOptions& options,
-    const InitGenerator& generator)
+    const ModelOptions& model, const LayerOptions& options, const InitGenerator& generator)
     : norm_(options.norm), dropout_(model.dropout) {
-  block_ =
-      register_module("block", make_block(model, options.mixer, generator));
+  block_ = register_module("block", make_block(model, options.mixer, generator));
   block_norm_ = register_module("block_norm", LayerNorm(model.dim, generator));
   if (options.cross_heads > 0) {
     cross_attention_ = register_module(
@@ -21,42 +18,30 @@ DecoderLayerImpl::DecoderLayerImpl(
                 .heads = options.cross_heads,
                 .dropout = model.attention_dropout},
             generator));
-    cross_attention_norm_ = register_module(
-        "cross_attention_norm",
-        LayerNorm(model.dim, generator));
+    cross_attention_norm_ =
+        register_module("cross_attention_norm", LayerNorm(model.dim, generator));
   }
-  feed_forward_ = register_module(
-      "feed_forward",
-      FeedForward(feed_forward_options(model, options), generator));
-  feed_forward_norm_ =
-      register_module("feed_forward_norm", LayerNorm(model.dim, generator));
+  feed_forward_ =
+      register_module("feed_forward", FeedForward(feed_forward_options(model, options), generator));
+  feed_forward_norm_ = register_module("feed_forward_norm", LayerNorm(model.dim, generator));
 }
 
 at::Tensor DecoderLayerImpl::finish(
-    at::Tensor y,
-    const at::Tensor& residual,
-    const CrossMemory* memory,
-    DropoutPlan& plan) const {
+    at::Tensor y, const at::Tensor& residual, const CrossMemory* memory, DropoutPlan& plan) const {
   y = add_and_norm(y, residual, block_norm_, norm_, dropout_, plan);
   if (cross_attention_) {
     SEQCONV_CHECK(memory, "a translation model's decoder needs a source");
-    const at::Tensor z = cross_attention_->forward(
-        maybe_norm(y, cross_attention_norm_, norm_),
-        *memory,
-        plan);
+    const at::Tensor z =
+        cross_attention_->forward(maybe_norm(y, cross_attention_norm_, norm_), *memory, plan);
     y = add_and_norm(z, y, cross_attention_norm_, norm_, dropout_, plan);
   }
-  const at::Tensor f =
-      feed_forward_->forward(maybe_norm(y, feed_forward_norm_, norm_), plan);
+  const at::Tensor f = feed_forward_->forward(maybe_norm(y, feed_forward_norm_, norm_), plan);
   return add_and_norm(f, y, feed_forward_norm_, norm_, dropout_, plan);
 }
 
 at::Tensor DecoderLayerImpl::forward(
-    const at::Tensor& x,
-    const CrossMemory* memory,
-    DropoutPlan& plan) const {
-  const at::Tensor y =
-      block_->forward(maybe_norm(x, block_norm_, norm_), {}, plan);
+    const at::Tensor& x, const CrossMemory* memory, DropoutPlan& plan) const {
+  const at::Tensor y = block_->forward(maybe_norm(x, block_norm_, norm_), {}, plan);
   return finish(y, x, memory, plan);
 }
 
@@ -65,15 +50,13 @@ at::Tensor DecoderLayerImpl::step(
     const CrossMemory* memory,
     MixerState& state,
     const StepPosition& position) const {
-  const at::Tensor y =
-      block_->step(maybe_norm(x, block_norm_, norm_), state, position);
+  const at::Tensor y = block_->step(maybe_norm(x, block_norm_, norm_), state, position);
   DropoutPlan evaluation;
   return finish(y, x, memory, evaluation);
 }
 
 CrossMemory DecoderLayerImpl::memory(
-    const at::Tensor& states,
-    const std::optional<at::Tensor>& lengths) const {
+    const at::Tensor& states, const std::optional<at::Tensor>& lengths) const {
   return cross_attention_->memory(states, lengths);
 }
 
@@ -89,37 +72,27 @@ DecoderImpl::DecoderImpl(
     const at::Tensor& shared) {
   embedding_ = register_module(
       "embedding",
-      Embedding(
-          embedding_options(options, Side::kDecoder, vocabulary),
-          generator,
-          shared));
+      Embedding(embedding_options(options, Side::kDecoder, vocabulary), generator, shared));
   for (int64_t i = 0; i < options.decoder.layers; ++i) {
     layers_.push_back(register_module(
         concat("layer", i),
         std::make_shared<DecoderLayerImpl>(
-            options,
-            layer_options(options, task, Side::kDecoder, i),
-            generator)));
+            options, layer_options(options, task, Side::kDecoder, i), generator)));
   }
-  if (task == Task::kTranslation &&
-      options.norm_of(options.decoder) == NormPlacement::kPre)
-    final_norm_ =
-        register_module("final_norm", LayerNorm(options.dim, generator));
+  if (task == Task::kTranslation && options.norm_of(options.decoder) == NormPlacement::kPre)
+    final_norm_ = register_module("final_norm", LayerNorm(options.dim, generator));
 }
 
 namespace {
 
-const CrossMemory* memory_of(
-    const std::vector<CrossMemory>& memories,
-    size_t layer) {
+const CrossMemory* memory_of(const std::vector<CrossMemory>& memories, size_t layer) {
   return memories.empty() ? nullptr : &memories[layer];
 }
 
 }  // namespace
 
 std::vector<CrossMemory> DecoderImpl::memories(
-    const at::Tensor& states,
-    const std::optional<at::Tensor>& lengths) const {
+    const at::Tensor& states, const std::optional<at::Tensor>& lengths) const {
   std::vector<CrossMemory> memories;
   for (const auto& layer : layers_)
     memories.push_back(layer->memory(states, lengths));
@@ -140,21 +113,17 @@ DecoderState DecoderImpl::initial_state(int64_t rows) const {
   DecoderState state;
   for (const auto& layer : layers_)
     state.layers.push_back(layer->initial_state(rows));
-  state.position.tensor =
-      at::zeros({1}, at::dtype(at::kLong).device(embedding_->device()));
+  state.position.tensor = at::zeros({1}, at::dtype(at::kLong).device(embedding_->device()));
   return state;
 }
 
 at::Tensor DecoderImpl::step(
-    const at::Tensor& tokens,
-    const std::vector<CrossMemory>& memories,
-    DecoderState& state) const {
+    const at::Tensor& tokens, const std::vector<CrossMemory>& memories, DecoderState& state) const {
   DropoutPlan evaluation;
   at::Tensor x =  // [N, T', C]
       embedding_->forward(tokens, evaluation, state.position.count);
   for (size_t i = 0; i < layers_.size(); ++i)
-    x = layers_[i]
-            ->step(x, memory_of(memories, i), state.layers[i], state.position);
+    x = layers_[i]->step(x, memory_of(memories, i), state.layers[i], state.position);
   state.position.count += tokens.size(1);
   state.position.tensor.fill_(state.position.count);
   return final_norm_.is_empty() ? x : final_norm_->forward(x);

@@ -17,16 +17,11 @@ struct DecoderState {
 class DecoderLayerImpl : public torch::nn::Module {
  public:
   DecoderLayerImpl(
-      const ModelOptions& model,
-      const LayerOptions& options,
-      const InitGenerator& generator);
+      const ModelOptions& model, const LayerOptions& options, const InitGenerator& generator);
 
   /// x [B, T, C] -> [B, T, C]. Target padding is on the right and the block is
   /// causal, so it needs no mask.
-  at::Tensor forward(
-      const at::Tensor& x,
-      const CrossMemory* memory,
-      DropoutPlan& plan) const;
+  at::Tensor forward(const at::Tensor& x, const CrossMemory* memory, DropoutPlan& plan) const;
   /// The next inputs x [N, T', C] -> [N, T', C].
   at::Tensor step(
       const at::Tensor& x,
@@ -34,19 +29,14 @@ class DecoderLayerImpl : public torch::nn::Module {
       MixerState& state,
       const StepPosition& position) const;
 
-  CrossMemory memory(
-      const at::Tensor& states,
-      const std::optional<at::Tensor>& lengths) const;
+  CrossMemory memory(const at::Tensor& states, const std::optional<at::Tensor>& lengths) const;
   MixerState initial_state(int64_t rows) const;
 
  private:
   /// Computes what comes after the block, for both forms. residual and y [B, T,
   /// C].
   at::Tensor finish(
-      at::Tensor y,
-      const at::Tensor& residual,
-      const CrossMemory* memory,
-      DropoutPlan& plan) const;
+      at::Tensor y, const at::Tensor& residual, const CrossMemory* memory, DropoutPlan& plan) const;
 
   NormPlacement norm_;
   double dropout_;
@@ -79,8 +69,7 @@ class DecoderImpl : public torch::nn::Module {
 
   /// The source as each layer's cross-attention sees it.
   std::vector<CrossMemory> memories(
-      const at::Tensor& states,
-      const std::optional<at::Tensor>& lengths) const;
+      const at::Tensor& states, const std::optional<at::Tensor>& lengths) const;
 
   DecoderState initial_state(int64_t rows) const;
   /// tokens [N, T'] -> [N, T', C]; advances the state by T' tokens.

@@ -40,9 +40,7 @@ at::Tensor keys_of(const at::Tensor& scores, const at::Tensor& words) {
 Candidate candidate_of(int64_t key) {
   const auto cost = static_cast<int32_t>(key >> 32);
   const auto size = std::bit_cast<float>(std::abs(cost));
-  return {
-      static_cast<int32_t>(key & kLowBits) + kEndId,
-      cost > 0 ? -size : size};
+  return {static_cast<int32_t>(key & kLowBits) + kEndId, cost > 0 ? -size : size};
 }
 
 /// The `count` smallest of each row [N, M], ascending; all where they are less.
@@ -70,10 +68,7 @@ void add_place(std::vector<int64_t>& places, int64_t token, int64_t words) {
 
 /// What may not come among the first `words` of scores [N, W] gets minus
 /// infinity.
-void forbid(
-    const at::Tensor& scores,
-    const StepConstraints& constraints,
-    int64_t words) {
+void forbid(const at::Tensor& scores, const StepConstraints& constraints, int64_t words) {
   std::vector<int64_t> places;
   const auto take_away_from = [&](const at::Tensor& rows) {
     if (places.empty())
@@ -99,14 +94,11 @@ void forbid(
 
 /// Scores with penalties, minus infinity of words that may not come, in blocks:
 /// [N, B, block].
-at::Tensor allowed_scores(
-    const at::Tensor& scores,
-    const StepConstraints& constraints) {
+at::Tensor allowed_scores(const at::Tensor& scores, const StepConstraints& constraints) {
   constexpr auto kBlock = static_cast<int64_t>(kWordBlock);
   const int64_t rows = scores.size(0), words = scores.size(1) - kEndId;
   const int64_t blocks = (words + kBlock - 1) / kBlock;
-  const at::Tensor allowed =
-      at::full({rows, blocks * kBlock}, kMinusInfinity, scores.options());
+  const at::Tensor allowed = at::full({rows, blocks * kBlock}, kMinusInfinity, scores.options());
   copy_scores(scores.narrow(1, kEndId, words), allowed.narrow(1, 0, words));
   if (constraints.unknown_penalty != 0 && words > kUnknownId - kEndId) {
     const at::Tensor unknown = allowed.select(1, kUnknownId - kEndId);
@@ -133,9 +125,7 @@ at::Tensor best_keys(const at::Tensor& blocks, int64_t count) {
 
 /// Keys of what the rows are forced to, whose word counts as 0, [N, 1]; other
 /// rows' mean nothing.
-at::Tensor forced_keys(
-    const at::Tensor& scores,
-    std::span<const RowConstraint> rows) {
+at::Tensor forced_keys(const at::Tensor& scores, std::span<const RowConstraint> rows) {
   std::vector<int64_t> ids;
   for (const RowConstraint& row : rows) {
     SEQCONV_CHECK(
@@ -146,32 +136,25 @@ at::Tensor forced_keys(
         row.forced);
     ids.push_back(std::max(row.forced, 0));
   }
-  const at::Tensor there =
-      ops::to_device(view_ids(ids, {scores.size(0), 1}), scores.device());
+  const at::Tensor there = ops::to_device(view_ids(ids, {scores.size(0), 1}), scores.device());
   at::Tensor forced = scores.gather(1, there);
   copy_scores(forced, forced);
   return keys_of(forced, counting(1, forced));
 }
 
 bool any_forced(const StepConstraints& constraints) {
-  return std::ranges::any_of(constraints.rows, [](const RowConstraint& row) {
-    return row.forced >= 0;
-  });
+  return std::ranges::any_of(
+      constraints.rows, [](const RowConstraint& row) { return row.forced >= 0; });
 }
 
 /// Of one row, whose last key is that of a forced word where any row has one.
-void read_row(
-    std::span<const int64_t> keys,
-    int32_t forced,
-    std::vector<Candidate>& out) {
+void read_row(std::span<const int64_t> keys, int32_t forced, std::vector<Candidate>& out) {
   out.clear();
   if (forced >= 0)
     out.push_back({forced, candidate_of(keys.back()).score});
   else
     std::ranges::transform(keys, std::back_inserter(out), candidate_of);
-  std::erase_if(out, [](const Candidate& candidate) {
-    return candidate.score == kMinusInfinity;
-  });
+  std::erase_if(out, [](const Candidate& candidate) { return candidate.score == kMinusInfinity; });
 }
 
 void select_whole_row(
@@ -180,11 +163,8 @@ void select_whole_row(
     size_t row,
     int64_t count,
     std::vector<Candidate>& out) {
-  const at::Tensor here =
-      ops::to_host(scores[static_cast<int64_t>(row)]).contiguous();
-  const std::span numbers(
-      here.const_data_ptr<float>(),
-      static_cast<size_t>(here.numel()));
+  const at::Tensor here = ops::to_host(scores[static_cast<int64_t>(row)]).contiguous();
+  const std::span numbers(here.const_data_ptr<float>(), static_cast<size_t>(here.numel()));
   select_row({numbers}, constraints, row, count, out);
 }
 

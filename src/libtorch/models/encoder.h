@@ -10,15 +10,11 @@ namespace seqconv::internal {
 class EncoderLayerImpl : public torch::nn::Module {
  public:
   EncoderLayerImpl(
-      const ModelOptions& model,
-      const LayerOptions& options,
-      const InitGenerator& generator);
+      const ModelOptions& model, const LayerOptions& options, const InitGenerator& generator);
 
   /// x [B, S, C], lengths [B] or empty -> [B, S, C].
   at::Tensor forward(
-      const at::Tensor& x,
-      const std::optional<at::Tensor>& lengths,
-      DropoutPlan& plan) const;
+      const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const;
 
  private:
   NormPlacement norm_;
@@ -32,16 +28,11 @@ class EncoderLayerImpl : public torch::nn::Module {
 /// Embedding, layers and, in pre-norm models, a final normalisation.
 class EncoderImpl : public torch::nn::Module {
  public:
-  EncoderImpl(
-      const ModelOptions& options,
-      int64_t vocabulary,
-      const InitGenerator& generator);
+  EncoderImpl(const ModelOptions& options, int64_t vocabulary, const InitGenerator& generator);
 
   /// tokens [B, S], lengths [B] or empty -> [B, S, C].
   at::Tensor forward(
-      const at::Tensor& tokens,
-      const std::optional<at::Tensor>& lengths,
-      DropoutPlan& plan) const;
+      const at::Tensor& tokens, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const;
 
   const Embedding& embedding() const { return embedding_; }
 

@@ -29,37 +29,27 @@ LanguageModelImpl::LanguageModelImpl(
   decoder_ = register_module(
       "decoder",
       std::make_shared<DecoderImpl>(
-          options,
-          Task::kLanguageModel,
-          vocabulary,
-          generator,
-          at::Tensor()));
+          options, Task::kLanguageModel, vocabulary, generator, at::Tensor()));
   output_ = register_module(
       "output",
       std::make_shared<OutputLayerImpl>(
           options,
           vocabulary,
           generator,
-          options.tie == Tying::kNone ? Embedding(nullptr)
-                                      : decoder_->embedding()));
+          options.tie == Tying::kNone ? Embedding(nullptr) : decoder_->embedding()));
 }
 
-at::Tensor LanguageModelImpl::forward(
-    const at::Tensor& tokens,
-    DropoutPlan& plan) const {
+at::Tensor LanguageModelImpl::forward(const at::Tensor& tokens, DropoutPlan& plan) const {
   return decoder_->forward(tokens, {}, plan);
 }
 
 ops::CrossEntropySums LanguageModelImpl::loss(
-    const Batch& batch,
-    const ops::CrossEntropyOptions& options,
-    DropoutPlan& plan) const {
+    const Batch& batch, const ops::CrossEntropyOptions& options, DropoutPlan& plan) const {
   const at::Tensor hidden = forward(target_in_tensor(batch), plan);
   return output_->loss(hidden, target_out_tensor(batch), options, plan);
 }
 
-at::Tensor LanguageModelImpl::target_log_probabilities(
-    const Batch& batch) const {
+at::Tensor LanguageModelImpl::target_log_probabilities(const Batch& batch) const {
   at::NoGradGuard no_grad;
   DropoutPlan evaluation;
   const at::Tensor hidden =  // [B, T, C]
@@ -79,12 +69,10 @@ int64_t LanguageModelImpl::max_tokens() const {
 
 LanguageModelReader::LanguageModelReader(LanguageModel model)
     : model_(std::move(model)),
-      state_(
-          std::make_unique<DecoderState>(model_->decoder().initial_state(1))) {}
+      state_(std::make_unique<DecoderState>(model_->decoder().initial_state(1))) {}
 
 LanguageModelReader::~LanguageModelReader() = default;
-LanguageModelReader::LanguageModelReader(LanguageModelReader&&) noexcept =
-    default;
+LanguageModelReader::LanguageModelReader(LanguageModelReader&&) noexcept = default;
 
 int64_t LanguageModelReader::tokens_read() const {
   return state_->position.count;
@@ -105,9 +93,7 @@ at::Tensor LanguageModelReader::read(const std::vector<int64_t>& tokens) {
   at::Tensor hidden;
   for (int64_t first = 0; first < ids.size(1); first += kReadAtATime)
     hidden = model_->decoder().step(
-        ids.narrow(1, first, std::min(kReadAtATime, ids.size(1) - first)),
-        {},
-        *state_);
+        ids.narrow(1, first, std::min(kReadAtATime, ids.size(1) - first)), {}, *state_);
   const at::Tensor last = hidden.select(1, hidden.size(1) - 1);  // [1, C]
   return model_->output().log_probabilities(last).squeeze(0);
 }

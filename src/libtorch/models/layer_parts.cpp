@@ -4,10 +4,8 @@
 
 namespace seqconv::internal {
 
-EmbeddingOptions
-embedding_options(const ModelOptions& options, Side side, int64_t vocabulary) {
-  const StackOptions& stack =
-      side == Side::kDecoder ? options.decoder : options.encoder;
+EmbeddingOptions embedding_options(const ModelOptions& options, Side side, int64_t vocabulary) {
+  const StackOptions& stack = side == Side::kDecoder ? options.decoder : options.encoder;
   EmbeddingOptions result{
       .vocabulary = vocabulary,
       .dim = options.dim,
@@ -27,9 +25,7 @@ embedding_options(const ModelOptions& options, Side side, int64_t vocabulary) {
   return result;
 }
 
-FeedForwardOptions feed_forward_options(
-    const ModelOptions& model,
-    const LayerOptions& layer) {
+FeedForwardOptions feed_forward_options(const ModelOptions& model, const LayerOptions& layer) {
   return {
       .channels = model.dim,
       .hidden = layer.ffn_dim,
@@ -50,10 +46,7 @@ at::Tensor add_and_norm(
   return ops::dropout_add(x, residual, plan.rate(dropout), plan.next_seed());
 }
 
-at::Tensor maybe_norm(
-    const at::Tensor& x,
-    const LayerNorm& norm,
-    NormPlacement placement) {
+at::Tensor maybe_norm(const at::Tensor& x, const LayerNorm& norm, NormPlacement placement) {
   return placement == NormPlacement::kPre ? norm->forward(x) : x;
 }
 

@@ -12,9 +12,7 @@
 namespace seqconv::internal {
 namespace {
 
-AdaptiveSoftmaxOptions adaptive_options(
-    const ModelOptions& options,
-    int64_t vocabulary) {
+AdaptiveSoftmaxOptions adaptive_options(const ModelOptions& options, int64_t vocabulary) {
   const AdaptiveOptions& adaptive = options.adaptive;
   return {
       .vocabulary = vocabulary,
@@ -40,8 +38,7 @@ OutputLayerImpl::OutputLayerImpl(
   const int64_t width = options.output_width();
   if (width != options.dim)
     projection_ = register_parameter(
-        "projection",
-        xavier_uniform({width, options.dim}, options.dim, width, generator));
+        "projection", xavier_uniform({width, options.dim}, options.dim, width, generator));
   if (!options.adaptive.softmax_cutoffs.empty())
     adaptive_ = register_module(
         "adaptive",
@@ -54,10 +51,7 @@ OutputLayerImpl::OutputLayerImpl(
   else
     weight_ = register_parameter(
         "weight",
-        normal(
-            {vocabulary, width},
-            1.0 / std::sqrt(static_cast<double>(width)),
-            generator));
+        normal({vocabulary, width}, 1.0 / std::sqrt(static_cast<double>(width)), generator));
 }
 
 /// hidden [N, C] -> [N, D].
@@ -82,22 +76,19 @@ ops::CrossEntropySums OutputLayerImpl::loss(
 }
 
 at::Tensor OutputLayerImpl::target_log_probabilities(
-    const at::Tensor& hidden,
-    const at::Tensor& target) const {
+    const at::Tensor& hidden, const at::Tensor& target) const {
   const at::Tensor rows = as_rows(hidden);  // [M, C]
   const at::Tensor words = target.reshape(-1);
   if (adaptive_)
-    return adaptive_->target_log_probabilities(projected(rows), words)
-        .view(target.sizes());
+    return adaptive_->target_log_probabilities(projected(rows), words).view(target.sizes());
   const int64_t chunk_rows = ops::rows_in_chunk(weight_.size(0));
   std::vector<at::Tensor> parts;
   const auto chunks = rows.split(chunk_rows);
   const auto targets = words.split(chunk_rows);
   for (size_t i = 0; i < chunks.size(); ++i) {
-    parts.push_back(
-        log_probabilities(chunks[i])
-            .gather(1, ops::to_device(targets[i], rows.device()).unsqueeze(1))
-            .squeeze(1));
+    parts.push_back(log_probabilities(chunks[i])
+                        .gather(1, ops::to_device(targets[i], rows.device()).unsqueeze(1))
+                        .squeeze(1));
   }
   return at::cat(parts).view(target.sizes());
 }

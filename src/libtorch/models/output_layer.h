@@ -33,9 +33,7 @@ class OutputLayerImpl : public torch::nn::Module {
 
   /// Natural log-probability of each target given its hidden row, in the shape
   /// of `target`: hidden [..., C], target [...].
-  at::Tensor target_log_probabilities(
-      const at::Tensor& hidden,
-      const at::Tensor& target) const;
+  at::Tensor target_log_probabilities(const at::Tensor& hidden, const at::Tensor& target) const;
 
   /// All log-probabilities of hidden [N, C]: [N, V] float32.
   at::Tensor log_probabilities(const at::Tensor& hidden) const;

@@ -15,9 +15,7 @@ class SequenceModel : public torch::nn::Module {
  public:
   /// Summed losses of a batch (teacher forcing), differentiable.
   virtual ops::CrossEntropySums loss(
-      const Batch& batch,
-      const ops::CrossEntropyOptions& options,
-      DropoutPlan& plan) const = 0;
+      const Batch& batch, const ops::CrossEntropyOptions& options, DropoutPlan& plan) const = 0;
   /// Natural log-probability of every target token [B, T], 0 at padding.
   virtual at::Tensor target_log_probabilities(const Batch& batch) const = 0;
 

@@ -47,21 +47,16 @@ struct Assignment {
 /// which is kept once a sentence however many rows look at it.
 class ModelRows {
  public:
-  ModelRows(TranslationModel model, const Batch& batch)
-      : model_(std::move(model)) {
+  ModelRows(TranslationModel model, const Batch& batch) : model_(std::move(model)) {
     DropoutPlan evaluation;
     const at::Tensor lengths = source_length_tensor(batch);
-    const EncoderOutput memory =
-        model_->encode(source_tensor(batch), lengths, evaluation);
+    const EncoderOutput memory = model_->encode(source_tensor(batch), lengths, evaluation);
     memories_ = model_->decoder().memories(
-        memory.states,
-        lengths_if_padded(lengths, batch.source_steps, model_->device()));
+        memory.states, lengths_if_padded(lengths, batch.source_steps, model_->device()));
     state_ = model_->decoder().initial_state(batch.rows);
   }
 
-  void reorder_rows(
-      const at::Tensor& parents,
-      const std::optional<Assignment>& changed) {
+  void reorder_rows(const at::Tensor& parents, const std::optional<Assignment>& changed) {
     for (MixerState& layer : state_.layers)
       layer.reorder(parents);
     if (!changed)
@@ -90,9 +85,7 @@ class ModelRows {
 
 class ModelStepDecoder : public StepDecoder {
  public:
-  ModelStepDecoder(
-      const std::vector<TranslationModel>& models,
-      const Batch& batch)
+  ModelStepDecoder(const std::vector<TranslationModel>& models, const Batch& batch)
       : sentences_(batch.rows),
         kept_(batch.rows),
         sentence_of_row_(static_cast<size_t>(batch.rows)) {
@@ -103,15 +96,12 @@ class ModelStepDecoder : public StepDecoder {
 
   int64_t sentences() const override { return sentences_; }
 
-  int64_t vocabulary_size() const override {
-    return models_[0].model()->target_vocabulary();
-  }
+  int64_t vocabulary_size() const override { return models_[0].model()->target_vocabulary(); }
 
   int64_t max_steps() const override {
     int64_t steps = models_[0].model()->decoder().embedding()->max_tokens();
     for (const ModelRows& rows : models_)
-      steps =
-          std::min(steps, rows.model()->decoder().embedding()->max_tokens());
+      steps = std::min(steps, rows.model()->decoder().embedding()->max_tokens());
     return steps;
   }
 
@@ -133,8 +123,7 @@ class ModelStepDecoder : public StepDecoder {
     candidates_.resize(tokens.size());
     for (size_t row = 0; row < tokens.size(); ++row) {
       const std::span<const float> log_probs(
-          data + row * vocabulary,
-          static_cast<size_t>(vocabulary));
+          data + row * vocabulary, static_cast<size_t>(vocabulary));
       select_row({log_probs}, constraints, row, count, candidates_[row]);
       if (constraints.each_row)
         constraints.each_row({row, candidates_[row], log_probs});
@@ -145,11 +134,8 @@ class ModelStepDecoder : public StepDecoder {
  private:
   /// On a device, but where all scores are no more than twice as much to read.
   static bool chosen_there(
-      const at::Tensor& scores,
-      const StepConstraints& constraints,
-      int64_t count) {
-    return !scores.is_cpu() && !constraints.each_row &&
-        count < scores.size(1) / 4;
+      const at::Tensor& scores, const StepConstraints& constraints, int64_t count) {
+    return !scores.is_cpu() && !constraints.each_row && count < scores.size(1) / 4;
   }
 
   void follow(std::span<const int32_t> parents) {
@@ -178,13 +164,11 @@ class ModelStepDecoder : public StepDecoder {
       assignment.kept = there(to_tensor(kept));
       for (int32_t& sentence : sentence_of_row)
         sentence = static_cast<int32_t>(
-            std::lower_bound(kept.begin(), kept.end(), sentence) -
-            kept.begin());
+            std::lower_bound(kept.begin(), kept.end(), sentence) - kept.begin());
       kept_ = static_cast<int64_t>(kept.size());
     }
     assignment.rows = place_rows(sentence_of_row, kept_);
-    for (at::Tensor* places :
-         {&assignment.rows.row_at, &assignment.rows.place_of})
+    for (at::Tensor* places : {&assignment.rows.row_at, &assignment.rows.place_of})
       if (places->defined())
         *places = there(*places);
     return assignment;
@@ -201,8 +185,7 @@ class ModelStepDecoder : public StepDecoder {
     std::vector<at::Tensor> parts;
     for (ModelRows& rows : models_)
       parts.push_back(rows.step(tokens));
-    return at::logsumexp(at::stack(parts), {0}) -
-        std::log(static_cast<double>(models_.size()));
+    return at::logsumexp(at::stack(parts), {0}) - std::log(static_cast<double>(models_.size()));
   }
 
   std::vector<ModelRows> models_;
@@ -215,8 +198,7 @@ class ModelStepDecoder : public StepDecoder {
 }  // namespace
 
 std::unique_ptr<StepDecoder> make_step_decoder(
-    const std::vector<TranslationModel>& models,
-    const Batch& batch) {
+    const std::vector<TranslationModel>& models, const Batch& batch) {
   SEQCONV_CHECK(!models.empty(), "decoding needs at least one model");
   for (const TranslationModel& model : models) {
     SEQCONV_CHECK(

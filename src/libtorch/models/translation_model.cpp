@@ -21,14 +21,10 @@ TranslationModelImpl::TranslationModelImpl(
       source_vocabulary_(source_vocabulary),
       target_vocabulary_(target_vocabulary) {
   options.validate("model");
-  check_vocabulary(
-      options,
-      Task::kTranslation,
-      {source_vocabulary, target_vocabulary});
+  check_vocabulary(options, Task::kTranslation, {source_vocabulary, target_vocabulary});
   const InitGenerator generator = make_generator(seed, device);
   encoder_ = register_module(
-      "encoder",
-      std::make_shared<EncoderImpl>(options, source_vocabulary, generator));
+      "encoder", std::make_shared<EncoderImpl>(options, source_vocabulary, generator));
   decoder_ = register_module(
       "decoder",
       std::make_shared<DecoderImpl>(
@@ -36,27 +32,20 @@ TranslationModelImpl::TranslationModelImpl(
           Task::kTranslation,
           target_vocabulary,
           generator,
-          options.tie == Tying::kAll ? encoder_->embedding()->table
-                                     : at::Tensor()));
+          options.tie == Tying::kAll ? encoder_->embedding()->table : at::Tensor()));
   output_ = register_module(
       "output",
       std::make_shared<OutputLayerImpl>(
           options,
           target_vocabulary,
           generator,
-          options.tie == Tying::kNone ? Embedding(nullptr)
-                                      : decoder_->embedding()));
+          options.tie == Tying::kNone ? Embedding(nullptr) : decoder_->embedding()));
 }
 
 EncoderOutput TranslationModelImpl::encode(
-    const at::Tensor& source,
-    const at::Tensor& lengths,
-    DropoutPlan& plan) const {
+    const at::Tensor& source, const at::Tensor& lengths, DropoutPlan& plan) const {
   return {
-      encoder_->forward(
-          source,
-          lengths_if_padded(lengths, source.size(1), device()),
-          plan),
+      encoder_->forward(source, lengths_if_padded(lengths, source.size(1), device()), plan),
       lengths};
 }
 
@@ -65,28 +54,21 @@ at::Device TranslationModelImpl::device() const {
 }
 
 at::Tensor TranslationModelImpl::decode(
-    const EncoderOutput& memory,
-    const at::Tensor& target_in,
-    DropoutPlan& plan) const {
+    const EncoderOutput& memory, const at::Tensor& target_in, DropoutPlan& plan) const {
   const auto memories = decoder_->memories(
-      memory.states,
-      lengths_if_padded(memory.lengths, memory.states.size(1), device()));
+      memory.states, lengths_if_padded(memory.lengths, memory.states.size(1), device()));
   return decoder_->forward(target_in, memories, plan);
 }
 
 ops::CrossEntropySums TranslationModelImpl::loss(
-    const Batch& batch,
-    const ops::CrossEntropyOptions& options,
-    DropoutPlan& plan) const {
-  const EncoderOutput memory =
-      encode(source_tensor(batch), source_length_tensor(batch), plan);
+    const Batch& batch, const ops::CrossEntropyOptions& options, DropoutPlan& plan) const {
+  const EncoderOutput memory = encode(source_tensor(batch), source_length_tensor(batch), plan);
   const at::Tensor hidden =  // [B, T, C]
       decode(memory, target_in_tensor(batch), plan);
   return output_->loss(hidden, target_out_tensor(batch), options, plan);
 }
 
-at::Tensor TranslationModelImpl::target_log_probabilities(
-    const Batch& batch) const {
+at::Tensor TranslationModelImpl::target_log_probabilities(const Batch& batch) const {
   at::NoGradGuard no_grad;
   DropoutPlan evaluation;
   const EncoderOutput memory =

@@ -39,14 +39,10 @@ class TranslationModelImpl : public SequenceModel {
 
   /// source [B, S] int64, right-padded; lengths [B] int64.
   EncoderOutput encode(
-      const at::Tensor& source,
-      const at::Tensor& lengths,
-      DropoutPlan& plan) const;
+      const at::Tensor& source, const at::Tensor& lengths, DropoutPlan& plan) const;
   /// target_in [B, T] -> hidden states [B, T, C].
   at::Tensor decode(
-      const EncoderOutput& memory,
-      const at::Tensor& target_in,
-      DropoutPlan& plan) const;
+      const EncoderOutput& memory, const at::Tensor& target_in, DropoutPlan& plan) const;
 
   ops::CrossEntropySums loss(
       const Batch& batch,
@@ -74,7 +70,6 @@ TORCH_MODULE(TranslationModel);
 /// their mean probability. All must have the same target vocabulary.
 /// batch: only its source side is read.
 std::unique_ptr<StepDecoder> make_step_decoder(
-    const std::vector<TranslationModel>& models,
-    const Batch& batch);
+    const std::vector<TranslationModel>& models, const Batch& batch);
 
 }  // namespace seqconv::internal

@@ -15,7 +15,7 @@ struct AdaptiveInputOptions {
   int64_t channels = 0;          ///< C
   std::vector<int64_t> cutoffs;  ///< ends of the bands before the last
   int64_t initial_dim = 0;       ///< width of band 0; 0 = C
-  double factor = 4;  ///< band i is floor(initial_dim / factor^i) wide
+  double factor = 4;             ///< band i is floor(initial_dim / factor^i) wide
   /// fairseq's quirk: the second word of every band, not <pad> alone, begins at
   /// zero and is never trained through the input (semantics.md 2.2, 8.6).
   bool fairseq_compatible = false;
@@ -28,14 +28,11 @@ struct AdaptiveInputOptions {
 class AdaptiveInputImpl : public torch::nn::Module {
  public:
   explicit AdaptiveInputImpl(
-      const AdaptiveInputOptions& options,
-      const InitGenerator& generator = {});
+      const AdaptiveInputOptions& options, const InitGenerator& generator = {});
 
   /// tokens [B, T] int64, best on the host, where they are sorted into bands
   /// -> [B, T, C], computed in `type`. Error for ids outside [0, V).
-  at::Tensor forward(
-      const at::Tensor& tokens,
-      std::optional<at::ScalarType> type = {}) const;
+  at::Tensor forward(const at::Tensor& tokens, std::optional<at::ScalarType> type = {}) const;
 
   const AdaptiveInputOptions& options() const { return options_; }
   const VocabularyBands& bands() const { return bands_; }

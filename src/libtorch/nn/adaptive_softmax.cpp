@@ -24,9 +24,7 @@ struct SplitTargets {
   std::vector<std::vector<int64_t>> words;  ///< a tail: ids from its begin
 };
 
-SplitTargets split_targets(
-    const at::Tensor& target,
-    const VocabularyBands& bands) {
+SplitTargets split_targets(const at::Tensor& target, const VocabularyBands& bands) {
   const at::Tensor ids = target.contiguous();
   const int64_t* id = ids.const_data_ptr<int64_t>();
   SplitTargets split;
@@ -59,14 +57,12 @@ at::Tensor to_tensor(const std::vector<int64_t>& ids) {
 }
 
 at::Tensor log_softmax(const at::Tensor& logits) {
-  const auto type =
-      logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const auto type = logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   return at::log_softmax(logits, -1, type);
 }
 
 at::Tensor gather(const at::Tensor& rows, const at::Tensor& columns) {
-  return rows.gather(1, ops::to_device(columns, rows.device()).unsqueeze(1))
-      .squeeze(1);
+  return rows.gather(1, ops::to_device(columns, rows.device()).unsqueeze(1)).squeeze(1);
 }
 
 void check_tied(
@@ -74,11 +70,10 @@ void check_tied(
     const VocabularyBands& bands,
     const AdaptiveInputImpl& tied) {
   TORCH_CHECK(
-      tied.bands().ends == bands.ends &&
-          tied.options().factor == options.factor &&
+      tied.bands().ends == bands.ends && tied.options().factor == options.factor &&
           tied.options().channels == options.channels,
-      "[adaptive_softmax] tied words need an adaptive input with the same "
-      "cutoffs, factor and channels, but got bands that end at ",
+      "[adaptive_softmax] tied words need an adaptive input with the same cutoffs, factor and "
+      "channels, but got bands that end at ",
       tied.bands().ends,
       " (here ",
       bands.ends,
@@ -99,17 +94,13 @@ AdaptiveSoftmaxImpl::AdaptiveSoftmaxImpl(
     const AdaptiveSoftmaxOptions& options,
     const InitGenerator& generator,
     const AdaptiveInput& tied)
-    : options_(options),
-      bands_(make_bands(kSoftmaxOp, options.cutoffs, options.vocabulary)) {
+    : options_(options), bands_(make_bands(kSoftmaxOp, options.cutoffs, options.vocabulary)) {
   TORCH_CHECK(
       tied || !options.tie_projections,
-      "[adaptive_softmax] tied projections need tied words, but the words are "
-      "not tied");
+      "[adaptive_softmax] tied projections need tied words, but the words are not tied");
   const int64_t channels = options.channels;
   const auto own = [&](const std::string& name, int64_t out, int64_t in) {
-    return register_parameter(
-        name,
-        xavier_uniform({out, in}, in, out, generator));
+    return register_parameter(name, xavier_uniform({out, in}, in, out, generator));
   };
   if (tied) {
     check_tied(options, bands_, *tied);
@@ -121,16 +112,13 @@ AdaptiveSoftmaxImpl::AdaptiveSoftmaxImpl(
     head_ = own("head", head_words() + tails(), channels);
   }
   for (int64_t i = 0; i < tails(); ++i) {
-    const int64_t width = tied
-        ? tied->table(i + 1).size(1)
-        : band_width(kSoftmaxOp, channels, options.factor, i + 1);
+    const int64_t width =
+        tied ? tied->table(i + 1).size(1) : band_width(kSoftmaxOp, channels, options.factor, i + 1);
     projections_.push_back(
-        options.tie_projections
-            ? tied->projection(i + 1)
-            : own(concat("tail", i, "_projection"), width, channels));
+        options.tie_projections ? tied->projection(i + 1)
+                                : own(concat("tail", i, "_projection"), width, channels));
     words_.push_back(
-        tied ? tied->table(i + 1)
-             : own(concat("tail", i, "_words"), bands_.size(i + 1), width));
+        tied ? tied->table(i + 1) : own(concat("tail", i, "_words"), bands_.size(i + 1), width));
   }
 }
 
@@ -140,8 +128,7 @@ at::Tensor AdaptiveSoftmaxImpl::head_weight(at::ScalarType type) const {
   if (head_.defined())
     return head_;
   const at::Tensor words = head_projection_.defined()
-      ? at::matmul(head_words_.to(type), head_projection_.to(type))
-            .to(head_words_.scalar_type())
+      ? at::matmul(head_words_.to(type), head_projection_.to(type)).to(head_words_.scalar_type())
       : head_words_;
   return at::cat({words, class_projection_});
 }
@@ -150,21 +137,15 @@ at::Tensor AdaptiveSoftmaxImpl::head_weight(at::ScalarType type) const {
 at::Tensor AdaptiveSoftmaxImpl::head_logits(const at::Tensor& hidden) const {
   if (head_.defined())
     return at::linear(hidden, head_);
-  const at::Tensor words = head_projection_.defined()
-      ? at::linear(hidden, head_projection_)
-      : hidden;
-  return at::cat(
-      {at::linear(words, head_words_), at::linear(hidden, class_projection_)},
-      1);
+  const at::Tensor words =
+      head_projection_.defined() ? at::linear(hidden, head_projection_) : hidden;
+  return at::cat({at::linear(words, head_words_), at::linear(hidden, class_projection_)}, 1);
 }
 
-at::Tensor AdaptiveSoftmaxImpl::tail_input(
-    int64_t tail,
-    const at::Tensor& hidden) const {
+at::Tensor AdaptiveSoftmaxImpl::tail_input(int64_t tail, const at::Tensor& hidden) const {
   const at::Tensor& projection = projections_[static_cast<size_t>(tail)];
-  return options_.tie_projections
-      ? at::matmul(hidden, projection.to(hidden.scalar_type()))
-      : project(hidden, projection);
+  return options_.tie_projections ? at::matmul(hidden, projection.to(hidden.scalar_type()))
+                                  : project(hidden, projection);
 }
 
 ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
@@ -175,8 +156,7 @@ ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
   const double rate = plan.rate(options_.dropout);
   const at::Tensor input = ops::dropout(hidden, rate, plan.next_seed());
   const SplitTargets split = split_targets(target, bands_);
-  const SplitTargets before =
-      split_targets(to_tensor(plan.part().targets_before), bands_);
+  const SplitTargets before = split_targets(to_tensor(plan.part().targets_before), bands_);
   ops::CrossEntropySums sums = ops::linear_cross_entropy(
       input,
       head_weight(input.scalar_type()),
@@ -191,10 +171,8 @@ ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
       seed.rows = std::ssize(split.rows[tail]);
       seed.rows_before = std::ssize(before.rows[tail]);
     }
-    const at::Tensor rows = at::index_select(
-        input,
-        0,
-        ops::to_device(to_tensor(split.rows[tail]), input.device()));
+    const at::Tensor rows =
+        at::index_select(input, 0, ops::to_device(to_tensor(split.rows[tail]), input.device()));
     const ops::CrossEntropySums part = ops::linear_cross_entropy(
         ops::dropout(tail_input(i, rows), rate, seed),
         words_[tail],
@@ -208,43 +186,34 @@ ops::CrossEntropySums AdaptiveSoftmaxImpl::loss(
 }
 
 at::Tensor AdaptiveSoftmaxImpl::target_log_probabilities(
-    const at::Tensor& hidden,
-    const at::Tensor& target) const {
+    const at::Tensor& hidden, const at::Tensor& target) const {
   std::vector<at::Tensor> parts;
   const int64_t chunk_rows = ops::rows_in_chunk(bands_.vocabulary());
   const auto targets = target.split(chunk_rows);
   const auto chunks = hidden.split(chunk_rows);
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
     const SplitTargets split = split_targets(targets[chunk], bands_);
-    at::Tensor scores =
-        gather(log_softmax(head_logits(chunks[chunk])), to_tensor(split.head));
+    at::Tensor scores = gather(log_softmax(head_logits(chunks[chunk])), to_tensor(split.head));
     for (int64_t i = 0; i < tails(); ++i) {
       const auto tail = static_cast<size_t>(i);
       if (split.rows[tail].empty())
         continue;
-      const at::Tensor rows =
-          ops::to_device(to_tensor(split.rows[tail]), hidden.device());
-      const at::Tensor inside = log_softmax(at::linear(
-          tail_input(i, at::index_select(chunks[chunk], 0, rows)),
-          words_[tail]));
-      scores = scores.index_add(
-          0,
-          rows,
-          gather(inside, to_tensor(split.words[tail])));
+      const at::Tensor rows = ops::to_device(to_tensor(split.rows[tail]), hidden.device());
+      const at::Tensor inside = log_softmax(
+          at::linear(tail_input(i, at::index_select(chunks[chunk], 0, rows)), words_[tail]));
+      scores = scores.index_add(0, rows, gather(inside, to_tensor(split.words[tail])));
     }
     parts.push_back(scores);
   }
   return at::cat(parts);
 }
 
-at::Tensor AdaptiveSoftmaxImpl::log_probabilities(
-    const at::Tensor& hidden) const {
+at::Tensor AdaptiveSoftmaxImpl::log_probabilities(const at::Tensor& hidden) const {
   const at::Tensor head = log_softmax(head_logits(hidden));
   std::vector<at::Tensor> parts = {head.narrow(1, 0, head_words())};
   for (int64_t i = 0; i < tails(); ++i)
     parts.push_back(
-        log_softmax(
-            at::linear(tail_input(i, hidden), words_[static_cast<size_t>(i)])) +
+        log_softmax(at::linear(tail_input(i, hidden), words_[static_cast<size_t>(i)])) +
         head.narrow(1, head_words() + i, 1));
   return at::cat(parts, 1);
 }

@@ -47,9 +47,7 @@ class AdaptiveSoftmaxImpl : public torch::nn::Module {
 
   /// Natural log-probability of target[i] given hidden row i: [M]. <pad> counts
   /// as a word like any other.
-  at::Tensor target_log_probabilities(
-      const at::Tensor& hidden,
-      const at::Tensor& target) const;
+  at::Tensor target_log_probabilities(const at::Tensor& hidden, const at::Tensor& target) const;
 
   /// All log-probabilities [M, V], at least float32.
   at::Tensor log_probabilities(const at::Tensor& hidden) const;

@@ -24,36 +24,29 @@ const double kProjectionGain = 1.0 / std::sqrt(2.0);
 
 /// [B, T, C] -> [B, H, T, R], a view.
 at::Tensor split_heads(const at::Tensor& x, int64_t heads) {
-  return x.view({x.size(0), x.size(1), heads, x.size(2) / heads})
-      .transpose(1, 2);
+  return x.view({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
 }
 
 /// [B, H, T, R] -> [B, T, C].
 at::Tensor join_heads(const at::Tensor& x) {
-  return x.transpose(1, 2).reshape(
-      {x.size(0), x.size(2), x.size(1) * x.size(3)});
+  return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
 /// The mask of local_attention, [1 or B, 1, T, T], or empty: all is seen.
 std::optional<at::Tensor> local_mask(
-    int64_t steps,
-    const LocalAttentionOptions& options,
-    at::Device device) {
+    int64_t steps, const LocalAttentionOptions& options, at::Device device) {
   const bool windowed = options.kernel_size > 0;
   if (!windowed && !options.causal && !options.lengths)
     return {};
   const int64_t kernel_size = windowed ? options.kernel_size
       : options.causal                 ? steps
                                        : 2 * steps + 1;
-  const int64_t padding_left =
-      options.causal ? kernel_size - 1 : kernel_size / 2;
-  at::Tensor mask =
-      window_mask(steps, kernel_size, padding_left, device).unsqueeze(0);
+  const int64_t padding_left = options.causal ? kernel_size - 1 : kernel_size / 2;
+  at::Tensor mask = window_mask(steps, kernel_size, padding_left, device).unsqueeze(0);
   if (options.lengths) {
     const at::Tensor valid = length_mask(*options.lengths, steps);  // [B, T]
     // A padded row sees itself, so that its softmax stays defined.
-    const at::Tensor itself =
-        at::eye(steps, mask.options()).logical_and(~valid.unsqueeze(-1));
+    const at::Tensor itself = at::eye(steps, mask.options()).logical_and(~valid.unsqueeze(-1));
     mask = mask.logical_and(valid.unsqueeze(1)).logical_or(itself);
   }
   return mask.unsqueeze(1);
@@ -72,10 +65,7 @@ at::Tensor attend(
   const double rate = plan.rate(dropout);
   if (rate == 0 && ops::wants_few_sizes(query))  // of which it has many
     return at::scaled_dot_product_attention(
-               query.to(at::kFloat),
-               key.to(at::kFloat),
-               value.to(at::kFloat),
-               mask)
+               query.to(at::kFloat), key.to(at::kFloat), value.to(at::kFloat), mask)
         .to(query.scalar_type());
   if (rate == 0)
     return at::scaled_dot_product_attention(query, key, value, mask);
@@ -83,30 +73,21 @@ at::Tensor attend(
   at::Tensor scores =  // [N, H, T, S]
       at::matmul(query * scale, key.transpose(-1, -2));
   if (mask) {
-    scores = scores.masked_fill(
-        mask->logical_not(),
-        -std::numeric_limits<double>::infinity());
+    scores = scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
   }
-  const at::Tensor probabilities =
-      ops::dropout(at::softmax(scores, -1), rate, seed);
+  const at::Tensor probabilities = ops::dropout(at::softmax(scores, -1), rate, seed);
   return at::matmul(probabilities, value);
 }
 
 at::Tensor window_mask(
-    int64_t steps,
-    int64_t kernel_size,
-    int64_t padding_left,
-    at::Device device) {
+    int64_t steps, int64_t kernel_size, int64_t padding_left, at::Device device) {
   const at::Tensor place = at::arange(steps, device);
   const at::Tensor distance = place.unsqueeze(0) - place.unsqueeze(1);
-  return distance.ge(-padding_left)
-      .logical_and(distance.le(kernel_size - 1 - padding_left));
+  return distance.ge(-padding_left).logical_and(distance.le(kernel_size - 1 - padding_left));
 }
 
 at::Tensor length_mask(const at::Tensor& lengths, int64_t steps) {
-  return at::arange(steps, lengths.device())
-      .unsqueeze(0)
-      .lt(lengths.unsqueeze(1));
+  return at::arange(steps, lengths.device()).unsqueeze(0).lt(lengths.unsqueeze(1));
 }
 
 at::Tensor local_attention(
@@ -129,22 +110,17 @@ at::Tensor local_attention(
 }
 
 SelfAttentionImpl::SelfAttentionImpl(
-    const SelfAttentionOptions& options,
-    const InitGenerator& generator)
+    const SelfAttentionOptions& options, const InitGenerator& generator)
     : options_(options) {
   const int64_t channels = options.channels;
   in_proj_ = register_module(
-      "in_proj",
-      Linear(channels, 3 * channels, generator, /*blocks=*/3, kProjectionGain));
+      "in_proj", Linear(channels, 3 * channels, generator, /*blocks=*/3, kProjectionGain));
   in_proj_->draw_bias_by_fan_in(generator);
-  out_proj_ =
-      register_module("out_proj", Linear(channels, channels, generator));
+  out_proj_ = register_module("out_proj", Linear(channels, channels, generator));
 }
 
 at::Tensor SelfAttentionImpl::forward(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths,
-    DropoutPlan& plan) const {
+    const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const {
   const auto qkv = in_proj_->forward(x).chunk(3, -1);
   const at::Tensor y = local_attention(
       qkv[0],
@@ -162,19 +138,16 @@ at::Tensor SelfAttentionImpl::forward(
 namespace {
 
 /// A buffer for `room` places that begins with what is in use.
-at::Tensor
-with_room(const AttentionState& state, const at::Tensor& buffer, int64_t room) {
-  at::Tensor larger = at::empty(
-      {buffer.size(0), buffer.size(1), room, buffer.size(3)},
-      buffer.options());
+at::Tensor with_room(const AttentionState& state, const at::Tensor& buffer, int64_t room) {
+  at::Tensor larger =
+      at::empty({buffer.size(0), buffer.size(1), room, buffer.size(3)}, buffer.options());
   larger.narrow(2, 0, state.kept()).copy_(state.in_use(buffer));
   return larger;
 }
 
 /// [T', t]: which of the `seen` kept keys the last `steps` queries see; query i
 /// stands at place seen - steps + i. window 0: all before it.
-at::Tensor
-step_mask(int64_t steps, int64_t seen, int64_t window, at::Device device) {
+at::Tensor step_mask(int64_t steps, int64_t seen, int64_t window, at::Device device) {
   const at::Tensor distance = at::arange(seen, device).unsqueeze(0) -
       at::arange(seen - steps, seen, device).unsqueeze(1);  // key - query
   const int64_t reach = window > 0 ? window : seen;
@@ -187,9 +160,7 @@ at::Tensor AttentionState::in_use(const at::Tensor& buffer) const {
   return buffer.narrow(2, begin, kept());
 }
 
-void AttentionState::append(
-    const at::Tensor& new_keys,
-    const at::Tensor& new_values) {
+void AttentionState::append(const at::Tensor& new_keys, const at::Tensor& new_values) {
   const int64_t added = new_keys.size(2);
   if (end + added > keys.size(2)) {
     const int64_t room = 2 * (kept() + added);
@@ -211,13 +182,9 @@ void AttentionState::reorder(const at::Tensor& parents) {
 }
 
 at::Tensor SelfAttentionImpl::step(
-    const at::Tensor& x,
-    AttentionState& state,
-    const StepPosition& /*position*/) const {
+    const at::Tensor& x, AttentionState& state, const StepPosition& /*position*/) const {
   const auto qkv = in_proj_->forward(x).chunk(3, -1);
-  state.append(
-      split_heads(qkv[1], options_.heads),
-      split_heads(qkv[2], options_.heads));
+  state.append(split_heads(qkv[1], options_.heads), split_heads(qkv[2], options_.heads));
   const int64_t window = options_.kernel_size;
   const int64_t steps = x.size(1);
   std::optional<at::Tensor> mask;
@@ -238,39 +205,29 @@ at::Tensor SelfAttentionImpl::step(
 
 AttentionState SelfAttentionImpl::initial_state(int64_t rows) const {
   const at::Tensor empty = at::empty(
-      {rows, options_.heads, 0, options_.channels / options_.heads},
-      in_proj_->weight.options());
+      {rows, options_.heads, 0, options_.channels / options_.heads}, in_proj_->weight.options());
   return {.keys = empty, .values = empty};
 }
 
 CrossAttentionImpl::CrossAttentionImpl(
-    const CrossAttentionOptions& options,
-    const InitGenerator& generator)
+    const CrossAttentionOptions& options, const InitGenerator& generator)
     : options_(options) {
   const int64_t channels = options.channels;
   query_proj_ = register_module(
-      "query_proj",
-      Linear(channels, channels, generator, /*blocks=*/1, kProjectionGain));
+      "query_proj", Linear(channels, channels, generator, /*blocks=*/1, kProjectionGain));
   query_proj_->draw_bias_by_fan_in(generator);
   key_value_proj_ = register_module(
-      "key_value_proj",
-      Linear(channels, 2 * channels, generator, /*blocks=*/2, kProjectionGain));
+      "key_value_proj", Linear(channels, 2 * channels, generator, /*blocks=*/2, kProjectionGain));
   key_value_proj_->draw_bias_by_fan_in(generator);
-  out_proj_ =
-      register_module("out_proj", Linear(channels, channels, generator));
+  out_proj_ = register_module("out_proj", Linear(channels, channels, generator));
 }
 
 CrossMemory CrossAttentionImpl::memory(
-    const at::Tensor& states,
-    const std::optional<at::Tensor>& lengths) const {
+    const at::Tensor& states, const std::optional<at::Tensor>& lengths) const {
   const auto kv = key_value_proj_->forward(states).chunk(2, -1);
-  CrossMemory memory{
-      split_heads(kv[0], options_.heads),
-      split_heads(kv[1], options_.heads),
-      {}};
+  CrossMemory memory{split_heads(kv[0], options_.heads), split_heads(kv[1], options_.heads), {}};
   if (lengths) {
-    memory.mask =
-        length_mask(*lengths, states.size(1)).unsqueeze(1).unsqueeze(1);
+    memory.mask = length_mask(*lengths, states.size(1)).unsqueeze(1).unsqueeze(1);
   }
   return memory;
 }
@@ -280,24 +237,19 @@ namespace {
 /// x [N, T, C] -> [M, W * T, C].
 at::Tensor to_places(const at::Tensor& x, const CrossMemory& memory) {
   const RowPlaces& rows = memory.rows;
-  const at::Tensor placed =
-      rows.row_at.defined() ? at::index_select(x, 0, rows.row_at) : x;
+  const at::Tensor placed = rows.row_at.defined() ? at::index_select(x, 0, rows.row_at) : x;
   return placed.view({memory.keys.size(0), rows.width * x.size(1), x.size(2)});
 }
 
 /// y [M, W * T, C] -> [N, T, C].
-at::Tensor
-from_places(const at::Tensor& y, int64_t steps, const RowPlaces& rows) {
+at::Tensor from_places(const at::Tensor& y, int64_t steps, const RowPlaces& rows) {
   const at::Tensor placed = y.view({y.size(0) * rows.width, steps, y.size(2)});
-  return rows.place_of.defined() ? at::index_select(placed, 0, rows.place_of)
-                                 : placed;
+  return rows.place_of.defined() ? at::index_select(placed, 0, rows.place_of) : placed;
 }
 
 }  // namespace
 
-RowPlaces place_rows(
-    std::span<const int32_t> sentence_of_row,
-    int64_t sentences) {
+RowPlaces place_rows(std::span<const int32_t> sentence_of_row, int64_t sentences) {
   std::vector<int64_t> count(static_cast<size_t>(sentences), 0);
   std::vector<int64_t> turns;  // how many rows of its sentence came before
   for (const int32_t sentence : sentence_of_row)
@@ -313,8 +265,7 @@ RowPlaces place_rows(
     row_at[static_cast<size_t>(place)] = static_cast<int64_t>(row);
   }
   // As beam search has them: in the order of the sentences, and as many each.
-  if (row_at.size() == place_of.size() &&
-      std::is_sorted(place_of.begin(), place_of.end()))
+  if (row_at.size() == place_of.size() && std::is_sorted(place_of.begin(), place_of.end()))
     return places;
   places.row_at = at::tensor(row_at, at::kLong);
   places.place_of = at::tensor(place_of, at::kLong);
@@ -329,9 +280,7 @@ void CrossMemory::keep(const at::Tensor& sentences) {
 }
 
 at::Tensor CrossAttentionImpl::forward(
-    const at::Tensor& x,
-    const CrossMemory& memory,
-    DropoutPlan& plan) const {
+    const at::Tensor& x, const CrossMemory& memory, DropoutPlan& plan) const {
   const at::Tensor query = to_places(query_proj_->forward(x), memory);
   const at::Tensor y = join_heads(attend(
       split_heads(query, options_.heads),

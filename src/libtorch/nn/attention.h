@@ -26,10 +26,7 @@ at::Tensor attend(
 /// [T, T] booleans: query t sees keys t - padding_left ... t - padding_left +
 /// K - 1, the taps of a convolution of that width (semantics.md 8.7).
 at::Tensor window_mask(
-    int64_t steps,
-    int64_t kernel_size,
-    int64_t padding_left,
-    at::Device device = at::kCPU);
+    int64_t steps, int64_t kernel_size, int64_t padding_left, at::Device device = at::kCPU);
 
 /// [B, S] booleans: position < length.
 at::Tensor length_mask(const at::Tensor& lengths, int64_t steps);
@@ -82,21 +79,15 @@ struct SelfAttentionOptions {
 class SelfAttentionImpl : public torch::nn::Module {
  public:
   explicit SelfAttentionImpl(
-      const SelfAttentionOptions& options,
-      const InitGenerator& generator = {});
+      const SelfAttentionOptions& options, const InitGenerator& generator = {});
 
   /// x [B, T, C], lengths [B] or empty -> [B, T, C].
   at::Tensor forward(
-      const at::Tensor& x,
-      const std::optional<at::Tensor>& lengths,
-      DropoutPlan& plan) const;
+      const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const;
 
   /// Causal only: the next inputs x [N, T', C] -> [N, T', C]. Keys and values
   /// that no later query can see are dropped from the state.
-  at::Tensor step(
-      const at::Tensor& x,
-      AttentionState& state,
-      const StepPosition& position) const;
+  at::Tensor step(const at::Tensor& x, AttentionState& state, const StepPosition& position) const;
   AttentionState initial_state(int64_t rows) const;
 
  private:
@@ -118,9 +109,7 @@ struct RowPlaces {
 
 /// Rows, by the sentence of 0 to `sentences` - 1 that each looks at, in any
 /// order.
-RowPlaces place_rows(
-    std::span<const int32_t> sentence_of_row,
-    int64_t sentences);
+RowPlaces place_rows(std::span<const int32_t> sentence_of_row, int64_t sentences);
 
 /// Keys and values of the source, [M, H, S, R] each, made once a sentence, and
 /// which source positions are real, [M, 1, 1, S] (empty: all).
@@ -145,18 +134,12 @@ struct CrossAttentionOptions {
 class CrossAttentionImpl : public torch::nn::Module {
  public:
   explicit CrossAttentionImpl(
-      const CrossAttentionOptions& options,
-      const InitGenerator& generator = {});
+      const CrossAttentionOptions& options, const InitGenerator& generator = {});
 
   /// states [B, S, C]; lengths [B] or empty (nothing is padded).
-  CrossMemory memory(
-      const at::Tensor& states,
-      const std::optional<at::Tensor>& lengths) const;
+  CrossMemory memory(const at::Tensor& states, const std::optional<at::Tensor>& lengths) const;
   /// x [N, T, C], each row for the sentence that `memory` says -> [N, T, C].
-  at::Tensor forward(
-      const at::Tensor& x,
-      const CrossMemory& memory,
-      DropoutPlan& plan) const;
+  at::Tensor forward(const at::Tensor& x, const CrossMemory& memory, DropoutPlan& plan) const;
 
  private:
   CrossAttentionOptions options_;

@@ -15,10 +15,7 @@ namespace seqconv::internal {
 /// x and g [B, T, C], weight [2C, 2C] with the input gate's rows first, bias
 /// [2C] -> [B, T, C].
 at::Tensor average_attention_gate(
-    const at::Tensor& x,
-    const at::Tensor& g,
-    const at::Tensor& weight,
-    const at::Tensor& bias);
+    const at::Tensor& x, const at::Tensor& g, const at::Tensor& weight, const at::Tensor& bias);
 
 /// The past of average attention: the sums of all inputs, [N, C] float64, whose
 /// size does not grow.
@@ -29,8 +26,8 @@ struct AverageState {
 };
 
 struct AverageAttentionOptions {
-  int64_t channels = 0;  ///< C
-  int64_t hidden = 0;    ///< width of the feed-forward network; 0: none
+  int64_t channels = 0;           ///< C
+  int64_t hidden = 0;             ///< width of the feed-forward network; 0: none
   double activation_dropout = 0;  ///< after its ReLU
 };
 
@@ -41,29 +38,20 @@ struct AverageAttentionOptions {
 class AverageAttentionImpl : public torch::nn::Module {
  public:
   explicit AverageAttentionImpl(
-      const AverageAttentionOptions& options,
-      const InitGenerator& generator = {});
+      const AverageAttentionOptions& options, const InitGenerator& generator = {});
 
   /// x [B, T, C], lengths [B] or empty -> [B, T, C]. Rows at and beyond a
   /// length count as zero and are zero.
   at::Tensor forward(
-      const at::Tensor& x,
-      const std::optional<at::Tensor>& lengths,
-      DropoutPlan& plan) const;
+      const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const;
 
   /// The next inputs x [N, T', C] -> [N, T', C]. The cost does not depend on
   /// how many there were.
-  at::Tensor step(
-      const at::Tensor& x,
-      AverageState& state,
-      const StepPosition& position) const;
+  at::Tensor step(const at::Tensor& x, AverageState& state, const StepPosition& position) const;
   AverageState initial_state(int64_t rows) const;
 
  private:
-  at::Tensor gated(
-      const at::Tensor& x,
-      const at::Tensor& average,
-      DropoutPlan& plan) const;
+  at::Tensor gated(const at::Tensor& x, const at::Tensor& average, DropoutPlan& plan) const;
 
   AverageAttentionOptions options_;
   FeedForward ffn_{nullptr};

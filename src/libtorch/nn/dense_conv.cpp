@@ -22,22 +22,17 @@ at::Tensor dense_conv_reference(
     const std::optional<at::Tensor>& lengths) {
   const int64_t T = x.size(1), K = weight.size(2);
   const at::Tensor padded = at::constant_pad_nd(
-      zero_padding(x, lengths),
-      {0, 0, padding_left, K - 1 - padding_left});  // [B, T+K-1, C]
+      zero_padding(x, lengths), {0, 0, padding_left, K - 1 - padding_left});  // [B, T+K-1, C]
   at::Tensor y = at::zeros_like(x);
   for (int64_t j = 0; j < K; ++j)
     y = y + at::matmul(padded.narrow(1, j, T), weight.select(2, j).t());
   return zero_padding(bias.defined() ? y + bias : y, lengths);
 }
 
-DenseConvImpl::DenseConvImpl(
-    const DenseConvOptions& options,
-    const InitGenerator& generator)
+DenseConvImpl::DenseConvImpl(const DenseConvOptions& options, const InitGenerator& generator)
     : options_(options) {
   const int64_t C = options.channels, K = options.kernel_size;
-  weight = register_parameter(
-      "weight",
-      xavier_uniform({C, C, K}, C * K, C * K, generator));
+  weight = register_parameter("weight", xavier_uniform({C, C, K}, C * K, C * K, generator));
   if (options.bias)
     bias = register_parameter("bias", constant(C, 0, generator));
 }
@@ -45,36 +40,28 @@ DenseConvImpl::DenseConvImpl(
 at::Tensor DenseConvImpl::convolved(const at::Tensor& padded) const {
   const at::ScalarType type = padded.scalar_type();
   const at::Tensor offset = bias.defined() ? bias.to(type) : bias;
-  return at::conv1d(
-             padded.transpose(1, 2),
-             weight.to(type),
-             optional_bias(offset))
+  return at::conv1d(padded.transpose(1, 2), weight.to(type), optional_bias(offset))
       .transpose(1, 2)
       .contiguous();
 }
 
 at::Tensor DenseConvImpl::forward(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths) const {
+    const at::Tensor& x, const std::optional<at::Tensor>& lengths) const {
   const int64_t left = options_.padding_left();
-  const at::Tensor padded = at::constant_pad_nd(
-      zero_padding(x, lengths),
-      {0, 0, left, options_.kernel_size - 1 - left});
+  const at::Tensor padded =
+      at::constant_pad_nd(zero_padding(x, lengths), {0, 0, left, options_.kernel_size - 1 - left});
   return zero_padding(convolved(padded), lengths);
 }
 
 at::Tensor DenseConvImpl::step(
-    const at::Tensor& x,
-    ConvState& state,
-    const StepPosition& position) const {
+    const at::Tensor& x, ConvState& state, const StepPosition& position) const {
   const int64_t slots = options_.kernel_size - 1;
   if (slots == 0)
     return convolved(x);
   // Input number p lies in slot p % slots: the oldest one stands where the
   // next would go.
-  const at::Tensor order = at::remainder(
-      at::arange(slots, position.tensor.options()) + position.tensor,
-      slots);
+  const at::Tensor order =
+      at::remainder(at::arange(slots, position.tensor.options()) + position.tensor, slots);
   const at::Tensor padded =  // [N, K - 1 + T', C]
       at::cat({state.window.index_select(1, order), x}, 1);
   const at::Tensor next = at::remainder(order + x.size(1), slots);
@@ -83,11 +70,7 @@ at::Tensor DenseConvImpl::step(
 }
 
 ConvState DenseConvImpl::initial_state(int64_t rows) const {
-  return {ops::conv_initial_state(
-      rows,
-      options_.kernel_size,
-      options_.channels,
-      weight.options())};
+  return {ops::conv_initial_state(rows, options_.kernel_size, options_.channels, weight.options())};
 }
 
 }  // namespace seqconv::internal

@@ -10,9 +10,7 @@ struct DenseConvOptions {
   bool causal = false;      ///< K-1 taps to the left, else K/2
   bool bias = false;        ///< [C]; starts as zero
 
-  int64_t padding_left() const {
-    return causal ? kernel_size - 1 : kernel_size / 2;
-  }
+  int64_t padding_left() const { return causal ? kernel_size - 1 : kernel_size / 2; }
 };
 
 /// The same in plain tensor algebra, a matrix product a tap, kept as the
@@ -30,22 +28,15 @@ at::Tensor dense_conv_reference(
 /// "CNN"). weight [C out, C in, K], Xavier-uniform with fans C * K.
 class DenseConvImpl : public torch::nn::Module {
  public:
-  explicit DenseConvImpl(
-      const DenseConvOptions& options,
-      const InitGenerator& generator = {});
+  explicit DenseConvImpl(const DenseConvOptions& options, const InitGenerator& generator = {});
 
   /// x [B, T, C], lengths [B] or empty -> [B, T, C]. Rows at and beyond a
   /// length count as zero and are zero.
-  at::Tensor forward(
-      const at::Tensor& x,
-      const std::optional<at::Tensor>& lengths) const;
+  at::Tensor forward(const at::Tensor& x, const std::optional<at::Tensor>& lengths) const;
 
   /// Causal only: the next inputs x [N, T', C] -> [N, T', C]. The ring is as
   /// in ops::lightconv_step.
-  at::Tensor step(
-      const at::Tensor& x,
-      ConvState& state,
-      const StepPosition& position) const;
+  at::Tensor step(const at::Tensor& x, ConvState& state, const StepPosition& position) const;
   ConvState initial_state(int64_t rows) const;
 
   at::Tensor weight;

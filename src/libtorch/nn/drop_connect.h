@@ -16,18 +16,13 @@ inline ops::DropConnect drop_connect(double p, DropoutPlan& plan) {
 }
 
 /// The same of logits [B, T, H, K], which each row has of its own.
-inline ops::DropConnect
-drop_connect(double p, DropoutPlan& plan, const at::Tensor& logits) {
+inline ops::DropConnect drop_connect(double p, DropoutPlan& plan, const at::Tensor& logits) {
   if (plan.rate(p) == 0 || plan.part().rows == 0)
     return drop_connect(p, plan);
   return {
       .p = p,
       .seed = {},
-      .mask = ops::kept_elements(
-          logits.sizes(),
-          p,
-          plan.next_seed(),
-          logits.device())};
+      .mask = ops::kept_elements(logits.sizes(), p, plan.next_seed(), logits.device())};
 }
 
 }  // namespace seqconv::internal

@@ -26,10 +26,7 @@ struct BatchPart {
 class DropoutPlan {
  public:
   DropoutPlan() = default;
-  explicit DropoutPlan(
-      const RandomKey& key,
-      at::Device device = at::kCPU,
-      BatchPart part = {})
+  explicit DropoutPlan(const RandomKey& key, at::Device device = at::kCPU, BatchPart part = {})
       : active_(true), key_(key), device_(device), part_(std::move(part)) {}
 
   bool active() const { return active_; }
@@ -40,12 +37,8 @@ class DropoutPlan {
 
   /// From here on activations, and products with them, are of a type of 16
   /// bits; nothing: of the parameters' type, as they are without this call.
-  void set_activation_type(std::optional<at::ScalarType> type) {
-    activation_type_ = type;
-  }
-  std::optional<at::ScalarType> activation_type() const {
-    return activation_type_;
-  }
+  void set_activation_type(std::optional<at::ScalarType> type) { activation_type_ = type; }
+  std::optional<at::ScalarType> activation_type() const { return activation_type_; }
 
  private:
   bool active_ = false;

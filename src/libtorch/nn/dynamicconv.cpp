@@ -10,19 +10,14 @@
 
 namespace seqconv::internal {
 
-DynamicConvImpl::DynamicConvImpl(
-    const ConvOptions& options,
-    const InitGenerator& generator)
+DynamicConvImpl::DynamicConvImpl(const ConvOptions& options, const InitGenerator& generator)
     : options_(options) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(query_channels()));
   const int64_t outputs = options.heads * options.kernel_size;
-  weight = register_parameter(
-      "weight_linear",
-      uniform({outputs, query_channels()}, bound, generator));
+  weight =
+      register_parameter("weight_linear", uniform({outputs, query_channels()}, bound, generator));
   if (options.filter_bias) {
-    filter_bias = register_parameter(
-        "weight_linear_bias",
-        uniform({outputs}, bound, generator));
+    filter_bias = register_parameter("weight_linear_bias", uniform({outputs}, bound, generator));
   }
   if (options.bias)
     bias = register_parameter("bias", constant(options.channels, 0, generator));
@@ -36,14 +31,11 @@ int64_t DynamicConvImpl::query_channels() const {
 at::Tensor DynamicConvImpl::logits(const at::Tensor& query) const {
   // Two dimensions take torch's direct path to one matrix product.
   return project(query.reshape({-1, query_channels()}), weight, filter_bias)
-      .view(
-          {query.size(0), query.size(1), options_.heads, options_.kernel_size});
+      .view({query.size(0), query.size(1), options_.heads, options_.kernel_size});
 }
 
 at::Tensor DynamicConvImpl::forward(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths,
-    DropoutPlan& plan) const {
+    const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const {
   return forward(x, x, lengths, plan);
 }
 
@@ -65,9 +57,7 @@ at::Tensor DynamicConvImpl::forward(
 }
 
 at::Tensor DynamicConvImpl::step(
-    const at::Tensor& x,
-    ConvState& state,
-    const StepPosition& position) const {
+    const at::Tensor& x, ConvState& state, const StepPosition& position) const {
   return step(x, x, state, position);
 }
 
@@ -87,11 +77,7 @@ at::Tensor DynamicConvImpl::step(
 }
 
 ConvState DynamicConvImpl::initial_state(int64_t rows) const {
-  return {ops::conv_initial_state(
-      rows,
-      options_.kernel_size,
-      options_.channels,
-      weight.options())};
+  return {ops::conv_initial_state(rows, options_.kernel_size, options_.channels, weight.options())};
 }
 
 }  // namespace seqconv::internal

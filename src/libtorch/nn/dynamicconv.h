@@ -10,15 +10,11 @@ namespace seqconv::internal {
 /// U(-1/sqrt(Q), 1/sqrt(Q)), its bias too.
 class DynamicConvImpl : public torch::nn::Module {
  public:
-  explicit DynamicConvImpl(
-      const ConvOptions& options,
-      const InitGenerator& generator = {});
+  explicit DynamicConvImpl(const ConvOptions& options, const InitGenerator& generator = {});
 
   /// x [B, T, C], lengths [B] or empty -> [B, T, C].
   at::Tensor forward(
-      const at::Tensor& x,
-      const std::optional<at::Tensor>& lengths,
-      DropoutPlan& plan) const;
+      const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const;
   /// The same with the kernels predicted from query [B, T, Q].
   at::Tensor forward(
       const at::Tensor& x,
@@ -27,10 +23,7 @@ class DynamicConvImpl : public torch::nn::Module {
       DropoutPlan& plan) const;
 
   /// Causal only: the next inputs x [N, T', C] -> [N, T', C].
-  at::Tensor step(
-      const at::Tensor& x,
-      ConvState& state,
-      const StepPosition& position) const;
+  at::Tensor step(const at::Tensor& x, ConvState& state, const StepPosition& position) const;
   /// The same with the next positions' query [N, T', Q].
   at::Tensor step(
       const at::Tensor& x,

@@ -41,8 +41,7 @@ class EmbeddingImpl : public torch::nn::Module {
   /// start at `past` tokens. -> [B, T, C] in the plan's activation type, else
   /// the table's. Error when learned positions do not reach. Safe to call from
   /// several threads at a time.
-  at::Tensor
-  forward(const at::Tensor& tokens, DropoutPlan& plan, int64_t past = 0) const;
+  at::Tensor forward(const at::Tensor& tokens, DropoutPlan& plan, int64_t past = 0) const;
 
   /// Most tokens of a sequence: of learned positions, or a very large number.
   int64_t max_tokens() const;
@@ -64,9 +63,6 @@ class EmbeddingImpl : public torch::nn::Module {
 TORCH_MODULE(Embedding);
 
 /// The [V, C] table N(0, 1/C) with a zero <pad> row (semantics.md 8.13, 8.19).
-at::Tensor embedding_table(
-    int64_t vocabulary,
-    int64_t dim,
-    const InitGenerator& generator);
+at::Tensor embedding_table(int64_t vocabulary, int64_t dim, const InitGenerator& generator);
 
 }  // namespace seqconv::internal

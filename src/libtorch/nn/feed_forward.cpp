@@ -3,11 +3,7 @@
 namespace seqconv::internal {
 namespace {
 
-Linear make_linear(
-    int64_t in,
-    int64_t out,
-    FeedForwardInit init,
-    const InitGenerator& generator) {
+Linear make_linear(int64_t in, int64_t out, FeedForwardInit init, const InitGenerator& generator) {
   Linear linear(in, out, generator);
   if (init == FeedForwardInit::kFanIn) {
     linear->draw_weight_by_fan_in(generator);
@@ -18,20 +14,15 @@ Linear make_linear(
 
 }  // namespace
 
-FeedForwardImpl::FeedForwardImpl(
-    const FeedForwardOptions& options,
-    const InitGenerator& generator)
+FeedForwardImpl::FeedForwardImpl(const FeedForwardOptions& options, const InitGenerator& generator)
     : options_(options) {
   fc1_ = register_module(
-      "fc1",
-      make_linear(options.channels, options.hidden, options.init, generator));
+      "fc1", make_linear(options.channels, options.hidden, options.init, generator));
   fc2_ = register_module(
-      "fc2",
-      make_linear(options.hidden, options.channels, options.init, generator));
+      "fc2", make_linear(options.hidden, options.channels, options.init, generator));
 }
 
-at::Tensor FeedForwardImpl::forward(const at::Tensor& x, DropoutPlan& plan)
-    const {
+at::Tensor FeedForwardImpl::forward(const at::Tensor& x, DropoutPlan& plan) const {
   const at::Tensor hidden = ops::activation_dropout(
       fc1_->forward(x),
       options_.activation,

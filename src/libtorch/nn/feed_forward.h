@@ -28,9 +28,7 @@ struct FeedForwardOptions {
 /// fc2(dropout(activation(fc1(x)))).
 class FeedForwardImpl : public torch::nn::Module {
  public:
-  explicit FeedForwardImpl(
-      const FeedForwardOptions& options,
-      const InitGenerator& generator = {});
+  explicit FeedForwardImpl(const FeedForwardOptions& options, const InitGenerator& generator = {});
 
   /// x [B, T, C] -> [B, T, C].
   at::Tensor forward(const at::Tensor& x, DropoutPlan& plan) const;

@@ -36,12 +36,10 @@ FlatParameters::FlatParameters(torch::nn::Module& module) {
   for (const auto& item : parameters) {
     const ParameterSlot& slot = slots_[index++];
     at::Tensor parameter = item.value();
-    at::Tensor view =
-        values_.narrow(0, slot.offset, slot.count).view(slot.shape);
+    at::Tensor view = values_.narrow(0, slot.offset, slot.count).view(slot.shape);
     view.copy_(parameter);
     parameter.set_data(view);
-    parameter.mutable_grad() =
-        gradients_.narrow(0, slot.offset, slot.count).view(slot.shape);
+    parameter.mutable_grad() = gradients_.narrow(0, slot.offset, slot.count).view(slot.shape);
   }
 }
 

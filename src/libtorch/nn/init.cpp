@@ -14,10 +14,7 @@ namespace {
 
 /// A new weight into which draw(weight) puts its numbers.
 template <class Draw>
-at::Tensor draw_weight(
-    at::IntArrayRef shape,
-    const InitGenerator& generator,
-    const Draw& draw) {
+at::Tensor draw_weight(at::IntArrayRef shape, const InitGenerator& generator, const Draw& draw) {
   if (!generator.draws)
     return at::empty(shape, at::dtype(at::kFloat).device(generator.device));
   at::Tensor weight = at::empty(shape, at::kFloat);
@@ -30,33 +27,23 @@ at::Tensor draw_weight(
 InitGenerator make_generator(std::optional<uint64_t> seed, at::Device device) {
   if (!seed)
     return {.draws = false, .device = device};
-  return {
-      .generator = at::make_generator<at::CPUGeneratorImpl>(*seed),
-      .device = device};
+  return {.generator = at::make_generator<at::CPUGeneratorImpl>(*seed), .device = device};
 }
 
-at::Tensor
-uniform(at::IntArrayRef shape, double bound, const InitGenerator& generator) {
+at::Tensor uniform(at::IntArrayRef shape, double bound, const InitGenerator& generator) {
   return draw_weight(shape, generator, [&](at::Tensor& weight) {
     weight.uniform_(-bound, bound, generator.generator);
   });
 }
 
-at::Tensor normal(
-    at::IntArrayRef shape,
-    double deviation,
-    const InitGenerator& generator) {
+at::Tensor normal(at::IntArrayRef shape, double deviation, const InitGenerator& generator) {
   return draw_weight(shape, generator, [&](at::Tensor& weight) {
     weight.normal_(0, deviation, generator.generator);
   });
 }
 
-at::Tensor
-constant(int64_t size, double value, const InitGenerator& generator) {
-  return at::full(
-      {size},
-      value,
-      at::dtype(at::kFloat).device(generator.device));
+at::Tensor constant(int64_t size, double value, const InitGenerator& generator) {
+  return at::full({size}, value, at::dtype(at::kFloat).device(generator.device));
 }
 
 at::Tensor xavier_uniform(
@@ -65,8 +52,7 @@ at::Tensor xavier_uniform(
     int64_t fan_out,
     const InitGenerator& generator,
     double gain) {
-  const double bound =
-      gain * std::sqrt(6.0 / static_cast<double>(fan_in + fan_out));
+  const double bound = gain * std::sqrt(6.0 / static_cast<double>(fan_in + fan_out));
   return uniform(shape, bound, generator);
 }
 

@@ -22,9 +22,7 @@ struct InitGenerator {
 
 /// A generator whose numbers are a function of `seed` alone; without one,
 /// nothing is drawn.
-InitGenerator make_generator(
-    std::optional<uint64_t> seed,
-    at::Device device = at::kCPU);
+InitGenerator make_generator(std::optional<uint64_t> seed, at::Device device = at::kCPU);
 
 /// [size] float32 of one value, as biases and gains begin.
 at::Tensor constant(int64_t size, double value, const InitGenerator& generator);
@@ -38,11 +36,9 @@ at::Tensor xavier_uniform(
     double gain = 1.0);
 
 /// U(-bound, bound), float32.
-at::Tensor
-uniform(at::IntArrayRef shape, double bound, const InitGenerator& generator);
+at::Tensor uniform(at::IntArrayRef shape, double bound, const InitGenerator& generator);
 
 /// N(0, deviation^2), float32.
-at::Tensor
-normal(at::IntArrayRef shape, double deviation, const InitGenerator& generator);
+at::Tensor normal(at::IntArrayRef shape, double deviation, const InitGenerator& generator);
 
 }  // namespace seqconv::internal

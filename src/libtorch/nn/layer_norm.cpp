@@ -21,18 +21,9 @@ at::Tensor LayerNormImpl::forward(const at::Tensor& x) const {
 }
 
 at::Tensor LayerNormImpl::add(
-    const at::Tensor& x,
-    const at::Tensor& residual,
-    double dropout,
-    DropoutPlan& plan) const {
+    const at::Tensor& x, const at::Tensor& residual, double dropout, DropoutPlan& plan) const {
   return ops::dropout_add_layer_norm(
-      x,
-      residual,
-      weight,
-      bias,
-      plan.rate(dropout),
-      plan.next_seed(),
-      kEpsilon);
+      x, residual, weight, bias, plan.rate(dropout), plan.next_seed(), kEpsilon);
 }
 
 }  // namespace seqconv::internal

@@ -17,10 +17,7 @@ class LayerNormImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) const;
   /// LayerNorm(residual + dropout(x)): the end of a post-norm block.
   at::Tensor add(
-      const at::Tensor& x,
-      const at::Tensor& residual,
-      double dropout,
-      DropoutPlan& plan) const;
+      const at::Tensor& x, const at::Tensor& residual, double dropout, DropoutPlan& plan) const;
 
   at::Tensor weight;
   at::Tensor bias;

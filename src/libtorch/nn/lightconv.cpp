@@ -6,26 +6,17 @@
 
 namespace seqconv::internal {
 
-LightConvImpl::LightConvImpl(
-    const ConvOptions& options,
-    const InitGenerator& generator)
+LightConvImpl::LightConvImpl(const ConvOptions& options, const InitGenerator& generator)
     : options_(options) {
   const int64_t heads = options.heads, kernel_size = options.kernel_size;
   weight = register_parameter(
-      "weight",
-      xavier_uniform(
-          {heads, kernel_size},
-          kernel_size,
-          heads * kernel_size,
-          generator));
+      "weight", xavier_uniform({heads, kernel_size}, kernel_size, heads * kernel_size, generator));
   if (options.bias)
     bias = register_parameter("bias", constant(options.channels, 0, generator));
 }
 
 at::Tensor LightConvImpl::forward(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths,
-    DropoutPlan& plan) const {
+    const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const {
   return ops::lightconv(
       x,
       weight,
@@ -38,9 +29,7 @@ at::Tensor LightConvImpl::forward(
 }
 
 at::Tensor LightConvImpl::step(
-    const at::Tensor& x,
-    ConvState& state,
-    const StepPosition& position) const {
+    const at::Tensor& x, ConvState& state, const StepPosition& position) const {
   return ops::lightconv_step(
       x,
       state.window,
@@ -52,11 +41,7 @@ at::Tensor LightConvImpl::step(
 }
 
 ConvState LightConvImpl::initial_state(int64_t rows) const {
-  return {ops::conv_initial_state(
-      rows,
-      options_.kernel_size,
-      options_.channels,
-      weight.options())};
+  return {ops::conv_initial_state(rows, options_.kernel_size, options_.channels, weight.options())};
 }
 
 }  // namespace seqconv::internal

@@ -20,12 +20,10 @@ struct ConvOptions {
   double weight_dropout = 0;   ///< DropConnect
   ops::Normalization normalization = ops::Normalization::kSoftmax;
   bool renormalize_edges = false;  ///< taps inside the sequence sum to 1
-  bool bias = false;         ///< [C], added to every position; starts as zero
-  bool filter_bias = false;  ///< DynamicConv: [H*K], of its linear map
+  bool bias = false;               ///< [C], added to every position; starts as zero
+  bool filter_bias = false;        ///< DynamicConv: [H*K], of its linear map
 
-  int64_t padding_left() const {
-    return causal ? kernel_size - 1 : kernel_size / 2;
-  }
+  int64_t padding_left() const { return causal ? kernel_size - 1 : kernel_size / 2; }
 };
 
 /// Lightweight convolution (Wu et al. 2019): weight [H, K], normalised over K
@@ -33,21 +31,14 @@ struct ConvOptions {
 /// [H, 1, K]. With H = C and no normalisation it is the depthwise convolution.
 class LightConvImpl : public torch::nn::Module {
  public:
-  explicit LightConvImpl(
-      const ConvOptions& options,
-      const InitGenerator& generator = {});
+  explicit LightConvImpl(const ConvOptions& options, const InitGenerator& generator = {});
 
   /// x [B, T, C], lengths [B] or empty -> [B, T, C].
   at::Tensor forward(
-      const at::Tensor& x,
-      const std::optional<at::Tensor>& lengths,
-      DropoutPlan& plan) const;
+      const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const;
 
   /// Causal only: the next inputs x [N, T', C] -> [N, T', C].
-  at::Tensor step(
-      const at::Tensor& x,
-      ConvState& state,
-      const StepPosition& position) const;
+  at::Tensor step(const at::Tensor& x, ConvState& state, const StepPosition& position) const;
   ConvState initial_state(int64_t rows) const;
 
   at::Tensor weight;

@@ -11,10 +11,7 @@
 namespace seqconv::internal {
 namespace {
 
-void draw_by_fan_in(
-    const at::Tensor& parameter,
-    int64_t in,
-    const InitGenerator& generator) {
+void draw_by_fan_in(const at::Tensor& parameter, int64_t in, const InitGenerator& generator) {
   at::NoGradGuard no_grad;
   const double bound = 1.0 / std::sqrt(static_cast<double>(in));
   parameter.copy_(uniform(parameter.sizes(), bound, generator));
@@ -22,8 +19,7 @@ void draw_by_fan_in(
 
 }  // namespace
 
-at::Tensor
-project(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+at::Tensor project(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const at::ScalarType type = x.scalar_type();
   std::optional<at::Tensor> offset;
   if (bias.defined())
@@ -36,23 +32,15 @@ project(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const int64_t more = ops::few_sizes(count) - count;
   auto sizes = x.sizes().vec();
   sizes.back() = weight.size(0);
-  return at::linear(
-             more == 0 ? rows : at::constant_pad_nd(rows, {0, 0, 0, more}),
-             matrix,
-             offset)
+  return at::linear(more == 0 ? rows : at::constant_pad_nd(rows, {0, 0, 0, more}), matrix, offset)
       .narrow(0, 0, count)
       .view(sizes);
 }
 
 LinearImpl::LinearImpl(
-    int64_t in,
-    int64_t out,
-    const InitGenerator& generator,
-    int64_t blocks,
-    double gain) {
-  weight = register_parameter(
-      "weight",
-      xavier_uniform({out, in}, in, out / blocks, generator, gain));
+    int64_t in, int64_t out, const InitGenerator& generator, int64_t blocks, double gain) {
+  weight =
+      register_parameter("weight", xavier_uniform({out, in}, in, out / blocks, generator, gain));
   bias = register_parameter("bias", constant(out, 0, generator));
 }
 

@@ -10,19 +10,14 @@
 namespace seqconv::internal {
 
 /// x in `type`, where there is one.
-inline at::Tensor in_type(
-    const at::Tensor& x,
-    std::optional<at::ScalarType> type) {
+inline at::Tensor in_type(const at::Tensor& x, std::optional<at::ScalarType> type) {
   return type ? x.to(*type) : x;
 }
 
 /// x [..., in] @ weight^T [in, out] + bias [out], computed in x's type,
 /// whatever that of the parameters is: activations of 16 bits meet float32
 /// parameters (training.precision), whose gradients are float32 then.
-at::Tensor project(
-    const at::Tensor& x,
-    const at::Tensor& weight,
-    const at::Tensor& bias = {});
+at::Tensor project(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
 /// y = x @ weight^T + bias over the last axis. weight [out, in] Xavier-uniform,
 /// bias [out] zero, unless they are drawn by the fan in (semantics.md 8.19).

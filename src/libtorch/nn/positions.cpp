@@ -22,10 +22,7 @@ constexpr int64_t kDistantRows = 1024;
 }  // namespace
 
 at::Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t dim) {
-  TORCH_CHECK(
-      dim >= 4,
-      "[positions] sinusoidal positions need dim >= 4, but got dim = ",
-      dim);
+  TORCH_CHECK(dim >= 4, "[positions] sinusoidal positions need dim >= 4, but got dim = ", dim);
   const int64_t half = dim / 2;
   const double step = std::log(10000.0) / static_cast<double>(half - 1);
   const at::Tensor frequency = at::exp(at::arange(half, at::kDouble) * -step);
@@ -39,28 +36,22 @@ at::Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t dim) {
 }
 
 SinusoidalTable::SinusoidalTable(int64_t dim)
-    : dim_(dim),
-      first_{0, sinusoidal_positions(kFirstPosition, kLeastRows, dim)} {}
+    : dim_(dim), first_{0, sinusoidal_positions(kFirstPosition, kLeastRows, dim)} {}
 
-bool SinusoidalTable::Rows::hold(
-    int64_t wanted,
-    int64_t count,
-    at::Device device) const {
+bool SinusoidalTable::Rows::hold(int64_t wanted, int64_t count, at::Device device) const {
   return rows.defined() && rows.device() == device && wanted >= past &&
       wanted + count <= past + rows.size(0);
 }
 
-at::Tensor SinusoidalTable::rows(int64_t past, int64_t count, at::Device device)
-    const {
+at::Tensor SinusoidalTable::rows(int64_t past, int64_t count, at::Device device) const {
   const std::lock_guard lock(mutex_);
   const bool first = past == 0 || past + count <= kMostFirstRows;
   Rows& kept = first ? first_ : distant_;
   if (!kept.hold(past, count, device)) {
     const int64_t begin = first ? 0 : past;
-    const int64_t size = first ? std::max(past + count, 2 * first_.rows.size(0))
-                               : std::max(count, kDistantRows);
-    const at::Tensor rows =
-        sinusoidal_positions(kFirstPosition + begin, size, dim_);
+    const int64_t size =
+        first ? std::max(past + count, 2 * first_.rows.size(0)) : std::max(count, kDistantRows);
+    const at::Tensor rows = sinusoidal_positions(kFirstPosition + begin, size, dim_);
     kept = {begin, ops::to_device(rows, device)};
   }
   return kept.rows.narrow(0, past - kept.past, count);

@@ -25,8 +25,7 @@ class SinusoidalTable {
 
   /// The rows of `count` tokens that come after `past` ones: [count, dim], on
   /// `device`, though they are computed on the host.
-  at::Tensor rows(int64_t past, int64_t count, at::Device device = at::kCPU)
-      const;
+  at::Tensor rows(int64_t past, int64_t count, at::Device device = at::kCPU) const;
 
  private:
   struct Rows {

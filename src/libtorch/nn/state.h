@@ -30,8 +30,7 @@ struct ConvState {
 class MixerState {
  public:
   template <RowState State>
-  MixerState(State state)
-      : held_(std::make_unique<Holder<State>>(std::move(state))) {}
+  MixerState(State state) : held_(std::make_unique<Holder<State>>(std::move(state))) {}
 
   /// The state that is held; Error when that is not a State.
   template <RowState State>

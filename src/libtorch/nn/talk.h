@@ -18,21 +18,14 @@ struct TalkOptions {
 /// bias; weight and bias U(-1/sqrt(C), 1/sqrt(C)).
 class TalkImpl : public torch::nn::Module {
  public:
-  explicit TalkImpl(
-      const TalkOptions& options,
-      const InitGenerator& generator = {});
+  explicit TalkImpl(const TalkOptions& options, const InitGenerator& generator = {});
 
   /// x [B, T, C], lengths [B] or empty -> [B, T, C].
   at::Tensor forward(
-      const at::Tensor& x,
-      const std::optional<at::Tensor>& lengths,
-      DropoutPlan& plan) const;
+      const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const;
 
   /// Causal only: the next inputs x [N, T', C] -> [N, T', C].
-  at::Tensor step(
-      const at::Tensor& x,
-      ConvState& state,
-      const StepPosition& position) const;
+  at::Tensor step(const at::Tensor& x, ConvState& state, const StepPosition& position) const;
   ConvState initial_state(int64_t rows) const;
 
  private:

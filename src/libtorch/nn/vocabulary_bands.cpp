@@ -11,9 +11,7 @@ int64_t VocabularyBands::band_of(int64_t id) const {
 }
 
 VocabularyBands make_bands(
-    std::string_view op,
-    const std::vector<int64_t>& cutoffs,
-    int64_t vocabulary) {
+    std::string_view op, const std::vector<int64_t>& cutoffs, int64_t vocabulary) {
   int64_t least = kSpecialIds;
   for (const int64_t cutoff : cutoffs) {
     TORCH_CHECK(
@@ -40,16 +38,13 @@ VocabularyBands make_bands(
   return bands;
 }
 
-int64_t
-band_width(std::string_view op, int64_t width, double factor, int64_t band) {
-  const double exact =
-      static_cast<double>(width) / std::pow(factor, static_cast<double>(band));
+int64_t band_width(std::string_view op, int64_t width, double factor, int64_t band) {
+  const double exact = static_cast<double>(width) / std::pow(factor, static_cast<double>(band));
   TORCH_CHECK(
       factor >= 1 && exact >= 1,
       "[",
       op,
-      "] the factor must be at least 1 and leave every band a width of 1, but "
-      "got factor ",
+      "] the factor must be at least 1 and leave every band a width of 1, but got factor ",
       factor,
       " for width ",
       width,

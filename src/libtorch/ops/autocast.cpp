@@ -19,8 +19,7 @@ using c10::impl::ExcludeDispatchKeyGuard;
 /// on the CPU).
 at::ScalarType compute_type(at::DeviceType device) {
   const at::ScalarType wanted = at::autocast::get_autocast_dtype(device);
-  const bool known =
-      wanted == at::kBFloat16 || (wanted == at::kHalf && device == at::kCUDA);
+  const bool known = wanted == at::kBFloat16 || (wanted == at::kHalf && device == at::kCUDA);
   return known ? wanted : at::kFloat;
 }
 
@@ -32,14 +31,12 @@ at::Tensor cast(const at::Tensor& tensor, at::ScalarType type) {
 
 template <at::DeviceType device>
 at::Tensor cast_beside(const at::Tensor& tensor, at::ScalarType type) {
-  return tensor.scalar_type() == at::kFloat ? tensor
-                                            : cast<device>(tensor, type);
+  return tensor.scalar_type() == at::kFloat ? tensor : cast<device>(tensor, type);
 }
 
 template <at::DeviceType device>
 OptionalTensor cast_beside(const OptionalTensor& tensor, at::ScalarType type) {
-  return tensor ? OptionalTensor(cast_beside<device>(*tensor, type))
-                : std::nullopt;
+  return tensor ? OptionalTensor(cast_beside<device>(*tensor, type)) : std::nullopt;
 }
 
 template <class Kind, at::DeviceType device>
@@ -123,17 +120,11 @@ at::Tensor talk_step_autocast(
   const at::ScalarType type = state.scalar_type();
   static const auto op = find_op<TalkStepSignature>("talk_step");
   return op.call(
-      cast<device>(x, type),
-      state,
-      position,
-      cast_beside<device>(offset_left, type),
-      max_left);
+      cast<device>(x, type), state, position, cast_beside<device>(offset_left, type), max_left);
 }
 
 template <at::DeviceType device>
-at::Tensor average_autocast(
-    const at::Tensor& x,
-    const OptionalTensor& lengths) {
+at::Tensor average_autocast(const at::Tensor& x, const OptionalTensor& lengths) {
   const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   static const auto op = find_op<AverageSignature>(kAverage);
   return op.call(cast<device>(x, compute_type(device)), lengths);
@@ -141,9 +132,7 @@ at::Tensor average_autocast(
 
 template <at::DeviceType device>
 at::Tensor average_step_autocast(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position) {
+    const at::Tensor& x, at::Tensor& state, const at::Tensor& position) {
   const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   static const auto op = find_op<AverageStepSignature>(kAverageStep);
   return op.call(cast<device>(x, compute_type(device)), state, position);

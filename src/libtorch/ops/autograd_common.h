@@ -16,8 +16,7 @@ inline OptionalTensor if_defined(const at::Tensor& tensor) {
 /// Which of up to three inputs, the first ones of a function, somebody wants
 /// the gradient of; `given` says which there are.
 inline GradientMask wanted_gradients(
-    torch::autograd::AutogradContext* ctx,
-    const GradientMask& given) {
+    torch::autograd::AutogradContext* ctx, const GradientMask& given) {
   GradientMask wanted = {};
   size_t edge = 0;
   for (size_t i = 0; i < given.size(); ++i)
@@ -28,9 +27,7 @@ inline GradientMask wanted_gradients(
 /// What a function of `count` inputs returns: undefined where nothing was
 /// wanted.
 inline torch::autograd::variable_list gradients_of(
-    const GradientMask& wanted,
-    const std::array<at::Tensor, 3>& grads,
-    size_t count) {
+    const GradientMask& wanted, const std::array<at::Tensor, 3>& grads, size_t count) {
   torch::autograd::variable_list result(count);
   for (size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i])

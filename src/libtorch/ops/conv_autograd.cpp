@@ -15,8 +15,7 @@ using torch::autograd::variable_list;
 /// The gradient as an operator of its own, so that asking for a second one
 /// says clearly that there is none.
 template <class Kind>
-class ConvBackwardFunction
-    : public torch::autograd::Function<ConvBackwardFunction<Kind>> {
+class ConvBackwardFunction : public torch::autograd::Function<ConvBackwardFunction<Kind>> {
  public:
   static variable_list forward(
       AutogradContext* /*ctx*/,
@@ -49,11 +48,7 @@ class ConvBackwardFunction
   }
 
   static variable_list backward(AutogradContext*, const variable_list&) {
-    TORCH_CHECK(
-        false,
-        "[",
-        Kind::kForward,
-        "] double backward is not supported");
+    TORCH_CHECK(false, "[", Kind::kForward, "] double backward is not supported");
   }
 };
 
@@ -128,14 +123,11 @@ class ConvFunction : public torch::autograd::Function<ConvFunction<Kind>> {
         lengths);
   }
 
-  static variable_list backward(
-      AutogradContext* ctx,
-      const variable_list& grads) {
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const variable_list saved = ctx->get_saved_variables();
     const bool has_bias = ctx->saved_data["has_bias"].toBool();
     const GradientMask wanted = wanted_gradients(ctx, {true, true, has_bias});
-    const std::string normalization =
-        ctx->saved_data["normalization"].toStringRef();
+    const std::string normalization = ctx->saved_data["normalization"].toStringRef();
     static const auto op = find_op<ConvBackwardSignature>(Kind::kBackward);
     auto [grad_x, grad_logits, grad_bias] = op.call(
         grads[0],
@@ -188,13 +180,10 @@ at::Tensor conv_step_autograd(
     const OptionalTensor& bias,
     std::string_view normalization,
     bool renormalize_edges) {
-  check_not_differentiated(
-      Kind::kStep,
-      {x, state, logits, bias.value_or(at::Tensor())});
+  check_not_differentiated(Kind::kStep, {x, state, logits, bias.value_or(at::Tensor())});
   at::AutoDispatchBelowAutograd below;
   static const auto op = find_op<ConvStepSignature>(Kind::kStep);
-  return op
-      .call(x, state, position, logits, bias, normalization, renormalize_edges);
+  return op.call(x, state, position, logits, bias, normalization, renormalize_edges);
 }
 
 template <class Kind>
@@ -208,14 +197,7 @@ at::Tensor conv_step_inplace(
     bool renormalize_edges) {
   static const auto op = find_op<ConvStepSignature>(Kind::kStep);
   return change_in_place(state, [&] {
-    return op.call(
-        x,
-        state,
-        position,
-        logits,
-        bias,
-        normalization,
-        renormalize_edges);
+    return op.call(x, state, position, logits, bias, normalization, renormalize_edges);
   });
 }
 

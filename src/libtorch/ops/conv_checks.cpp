@@ -6,10 +6,7 @@ namespace seqconv::ops {
 namespace {
 
 void check_shape(
-    const char* op,
-    const char* what,
-    const at::Tensor& tensor,
-    c10::SymIntArrayRef wanted) {
+    const char* op, const char* what, const at::Tensor& tensor, c10::SymIntArrayRef wanted) {
   TORCH_CHECK(
       tensor.sym_sizes() == wanted,
       "[",
@@ -22,11 +19,7 @@ void check_shape(
       tensor.sym_sizes());
 }
 
-void check_device(
-    const char* op,
-    const char* name,
-    const at::Tensor& tensor,
-    const at::Tensor& x) {
+void check_device(const char* op, const char* name, const at::Tensor& tensor, const at::Tensor& x) {
   TORCH_CHECK(
       tensor.device() == x.device(),
       "[",
@@ -59,8 +52,7 @@ void check_drop(const ConvArguments& args) {
     const bool is_static = args.logits.dim() == 2;
     check_shape(
         args.op,
-        is_static ? "drop_mask must be [H, K]"
-                  : "drop_mask must be [B, T, H, K]",
+        is_static ? "drop_mask must be [H, K]" : "drop_mask must be [B, T, H, K]",
         *args.drop_mask,
         args.logits.sym_sizes());
     check_device(args.op, "drop_mask", *args.drop_mask, args.x);
@@ -71,16 +63,10 @@ void check_logits(const ConvArguments& args) {
   const auto& logits = args.logits;
   const auto sizes = logits.sym_sizes();
   if (std::string_view(args.logits_name) == "weight") {
-    TORCH_CHECK(
-        logits.dim() == 2,
-        "[",
-        args.op,
-        "] weight must be [H, K], but got ",
-        sizes);
+    TORCH_CHECK(logits.dim() == 2, "[", args.op, "] weight must be [H, K], but got ", sizes);
   } else {
     TORCH_CHECK(
-        logits.dim() == 4 && sizes[0] == args.x.sym_size(0) &&
-            sizes[1] == args.x.sym_size(1),
+        logits.dim() == 4 && sizes[0] == args.x.sym_size(0) && sizes[1] == args.x.sym_size(1),
         "[",
         args.op,
         "] logits must be [B, T, H, K] with B = ",
@@ -93,12 +79,7 @@ void check_logits(const ConvArguments& args) {
   check_type_beside(args.op, args.logits_name, logits, args.x);
   check_heads(args.op, args.x.sym_size(2), logits.sym_size(-2));
   const c10::SymInt K = logits.sym_size(-1);
-  TORCH_CHECK(
-      K >= 1,
-      "[",
-      args.op,
-      "] kernel size must be at least 1, but got K = ",
-      K);
+  TORCH_CHECK(K >= 1, "[", args.op, "] kernel size must be at least 1, but got K = ", K);
   TORCH_CHECK(
       args.padding_left >= 0 && args.padding_left < K,
       "[",
@@ -114,8 +95,7 @@ void check_logits(const ConvArguments& args) {
 void check_conv(const ConvArguments& args) {
   check_input(args.op, args.x);
   check_logits(args);
-  const Normalization normalization =
-      parse_normalization(args.op, args.normalization);
+  const Normalization normalization = parse_normalization(args.op, args.normalization);
   TORCH_CHECK(
       !args.renormalize_edges || normalization == Normalization::kSoftmax,
       "[",
@@ -132,18 +112,13 @@ void check_conv(const ConvArguments& args) {
 }
 
 void check_input(const char* op, const at::Tensor& x) {
-  TORCH_CHECK(
-      x.dim() == 3,
-      "[",
-      op,
-      "] x must be [B, T, C], but got ",
-      x.sym_sizes());
+  TORCH_CHECK(x.dim() == 3, "[", op, "] x must be [B, T, C], but got ", x.sym_sizes());
   // The CPU has no kernels for float16, a CUDA device none for float64.
   const auto type = x.scalar_type();
   const bool cpu = x.device().is_cpu(), cuda = x.device().is_cuda();
   TORCH_CHECK(
-      type == at::kFloat || type == at::kBFloat16 ||
-          (!cuda && type == at::kDouble) || (!cpu && type == at::kHalf),
+      type == at::kFloat || type == at::kBFloat16 || (!cuda && type == at::kDouble) ||
+          (!cpu && type == at::kHalf),
       "[",
       op,
       "] x must be ",
@@ -155,15 +130,11 @@ void check_input(const char* op, const at::Tensor& x) {
 }
 
 void check_type_beside(
-    const char* op,
-    const char* name,
-    const at::Tensor& other,
-    const at::Tensor& x) {
+    const char* op, const char* name, const at::Tensor& other, const at::Tensor& x) {
   const auto type = x.scalar_type();
   const bool narrow = type == at::kBFloat16 || type == at::kHalf;
   TORCH_CHECK(
-      other.scalar_type() == type ||
-          (narrow && other.scalar_type() == at::kFloat),
+      other.scalar_type() == type || (narrow && other.scalar_type() == at::kFloat),
       "[",
       op,
       "] ",
@@ -176,22 +147,9 @@ void check_type_beside(
   check_device(op, name, other, x);
 }
 
-void check_heads(
-    const char* op,
-    const c10::SymInt& channels,
-    const c10::SymInt& heads) {
-  TORCH_CHECK(
-      heads >= 1,
-      "[",
-      op,
-      "] heads must be at least 1, but got H = ",
-      heads);
-  TORCH_CHECK(
-      channels >= 1,
-      "[",
-      op,
-      "] channels must be at least 1, but got C = ",
-      channels);
+void check_heads(const char* op, const c10::SymInt& channels, const c10::SymInt& heads) {
+  TORCH_CHECK(heads >= 1, "[", op, "] heads must be at least 1, but got H = ", heads);
+  TORCH_CHECK(channels >= 1, "[", op, "] channels must be at least 1, but got C = ", channels);
   TORCH_CHECK(
       channels % heads == 0,
       "[",
@@ -202,10 +160,7 @@ void check_heads(
       heads);
 }
 
-void check_lengths(
-    const char* op,
-    const OptionalTensor& lengths,
-    const at::Tensor& x) {
+void check_lengths(const char* op, const OptionalTensor& lengths, const at::Tensor& x) {
   if (!lengths)
     return;
   check_shape(op, "lengths must be [B]", *lengths, {x.sym_size(0)});
@@ -218,10 +173,7 @@ void check_lengths(
   check_device(op, "lengths", *lengths, x);
 }
 
-void check_gradient(
-    const char* op,
-    const at::Tensor& grad,
-    const at::Tensor& of) {
+void check_gradient(const char* op, const at::Tensor& grad, const at::Tensor& of) {
   check_shape(op, "the gradient must be as x", grad, of.sym_sizes());
   TORCH_CHECK(
       grad.scalar_type() == of.scalar_type(),
@@ -236,11 +188,7 @@ void check_gradient(
 
 void check_new_inputs(const char* op, const at::Tensor& x) {
   TORCH_CHECK(
-      x.sym_size(1) >= 1,
-      "[",
-      op,
-      "] x must hold at least one new input, but got ",
-      x.sym_sizes());
+      x.sym_size(1) >= 1, "[", op, "] x must hold at least one new input, but got ", x.sym_sizes());
 }
 
 void check_scalar(const char* op, const char* name, const at::Tensor& scalar) {
@@ -256,24 +204,17 @@ void check_scalar(const char* op, const char* name, const at::Tensor& scalar) {
       scalar.sym_sizes());
 }
 
-void check_position(
-    const char* op,
-    const at::Tensor& position,
-    const at::Tensor& x) {
+void check_position(const char* op, const at::Tensor& position, const at::Tensor& x) {
   check_scalar(op, "position", position);
   if (!position.device().is_cpu())
     check_device(op, "position", position, x);
 }
 
 void check_state(
-    const char* op,
-    const at::Tensor& x,
-    const at::Tensor& state,
-    const at::Tensor& position) {
+    const char* op, const at::Tensor& x, const at::Tensor& state, const at::Tensor& position) {
   check_new_inputs(op, x);
   TORCH_CHECK(
-      state.dim() == 3 && state.sym_size(0) == x.sym_size(0) &&
-          state.sym_size(2) == x.sym_size(2),
+      state.dim() == 3 && state.sym_size(0) == x.sym_size(0) && state.sym_size(2) == x.sym_size(2),
       "[",
       op,
       "] state must be [N, slots, C] with N = ",
@@ -300,9 +241,8 @@ void check_no_tangent(const char* op, at::TensorList inputs) {
         !input.defined() || !input._fw_grad(/*level=*/0).defined(),
         "[",
         op,
-        "] inputs must be without tangents, as forward-mode derivatives are "
-        "not "
-        "supported, but got one with a tangent");
+        "] inputs must be without tangents, as forward-mode derivatives are not supported, but got "
+        "one with a tangent");
 }
 
 void check_not_differentiated(const char* op, at::TensorList inputs) {
@@ -314,13 +254,11 @@ void check_not_differentiated(const char* op, at::TensorList inputs) {
         !input.defined() || !input.requires_grad(),
         "[",
         op,
-        "] has no gradient and must be called without grad mode, but "
-        "got an input that requires one");
+        "] has no gradient and must be called without grad mode, but got an input that requires "
+        "one");
 }
 
-Normalization parse_normalization(
-    const char* op,
-    std::string_view normalization) {
+Normalization parse_normalization(const char* op, std::string_view normalization) {
   for (const auto& [name, value] : EnumNames<Normalization>::kNames)
     if (name == normalization)
       return value;

@@ -37,40 +37,22 @@ void check_conv(const ConvArguments& args);
 void check_input(const char* op, const at::Tensor& x);
 /// `other` has x's type (or float32 beside 16 bits) and device.
 void check_type_beside(
-    const char* op,
-    const char* name,
-    const at::Tensor& other,
-    const at::Tensor& x);
+    const char* op, const char* name, const at::Tensor& other, const at::Tensor& x);
 /// C is a multiple of H >= 1.
-void check_heads(
-    const char* op,
-    const c10::SymInt& channels,
-    const c10::SymInt& heads);
+void check_heads(const char* op, const c10::SymInt& channels, const c10::SymInt& heads);
 /// lengths is int64 or int32 [B] on x's device.
-void check_lengths(
-    const char* op,
-    const OptionalTensor& lengths,
-    const at::Tensor& x);
+void check_lengths(const char* op, const OptionalTensor& lengths, const at::Tensor& x);
 /// A gradient has the shape, type and device of what it belongs to.
-void check_gradient(
-    const char* op,
-    const at::Tensor& grad,
-    const at::Tensor& of);
+void check_gradient(const char* op, const at::Tensor& grad, const at::Tensor& of);
 /// There is at least one input in x [N, T', C] of a step.
 void check_new_inputs(const char* op, const at::Tensor& x);
 /// A seed or position is one int64 element.
 void check_scalar(const char* op, const char* name, const at::Tensor& scalar);
 /// A position is one, on the host or on x's device.
-void check_position(
-    const char* op,
-    const at::Tensor& position,
-    const at::Tensor& x);
+void check_position(const char* op, const at::Tensor& position, const at::Tensor& x);
 /// A ring state [N, slots, C] beside x [N, T', C], T' >= 1, and a position.
 void check_state(
-    const char* op,
-    const at::Tensor& x,
-    const at::Tensor& state,
-    const at::Tensor& position);
+    const char* op, const at::Tensor& x, const at::Tensor& state, const at::Tensor& position);
 /// Raises when an input carries a tangent: no operator has a forward-mode
 /// derivative, and one that is ignored would be taken for zero.
 void check_no_tangent(const char* op, at::TensorList inputs);
@@ -79,8 +61,6 @@ void check_no_tangent(const char* op, at::TensorList inputs);
 void check_not_differentiated(const char* op, at::TensorList inputs);
 
 /// The normalisation called so; an error that lists the names otherwise.
-Normalization parse_normalization(
-    const char* op,
-    std::string_view normalization);
+Normalization parse_normalization(const char* op, std::string_view normalization);
 
 }  // namespace seqconv::ops

@@ -20,15 +20,12 @@ using kernels::Execution;
 
 /// Its few logits [H, K] are converted to the type that sums are kept in.
 struct LightConvCpu : LightConvKind {
-  static at::Tensor dense(const at::Tensor& logits) {
-    return accumulated(logits);
-  }
+  static at::Tensor dense(const at::Tensor& logits) { return accumulated(logits); }
   /// Calls f with values of the storage types of x and of dense(logits).
   template <class F>
   static void dispatch(const at::Tensor& x, const at::Tensor&, const F& f) {
-    dispatch_storage(x.scalar_type(), [&](auto value) {
-      f(value, AccumulatorOf<decltype(value)>{});
-    });
+    dispatch_storage(
+        x.scalar_type(), [&](auto value) { f(value, AccumulatorOf<decltype(value)>{}); });
   }
   template <class S, class L>
   static void run(const ConvForward<S, L>& args, const Execution& execution) {
@@ -48,8 +45,7 @@ struct LightConvCpu : LightConvKind {
 struct DynamicConvCpu : DynamicConvKind {
   static at::Tensor dense(const at::Tensor& logits) { return logits; }
   template <class F>
-  static void
-  dispatch(const at::Tensor& x, const at::Tensor& logits, const F& f) {
+  static void dispatch(const at::Tensor& x, const at::Tensor& logits, const F& f) {
     dispatch_storage_pair(x.scalar_type(), logits.scalar_type(), f);
   }
   template <class S, class L>
@@ -150,14 +146,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cpu(
   const KernelTaps taps(args);
   const at::Tensor dense = x.contiguous(), made = Kind::dense(taps.get());
   const at::Tensor grad_y = grad.contiguous();
-  const at::Tensor grad_x =
-      empty_gradient(output_mask[0], x.sym_sizes(), x.options());
-  const at::Tensor grad_logits =
-      empty_gradient(output_mask[1], made.sym_sizes(), made.options());
+  const at::Tensor grad_x = empty_gradient(output_mask[0], x.sym_sizes(), x.options());
+  const at::Tensor grad_logits = empty_gradient(output_mask[1], made.sym_sizes(), made.options());
   const at::Tensor grad_bias = empty_gradient(
-      output_mask[2],
-      {x.sym_size(2)},
-      x.options().dtype(accumulator_type(x.scalar_type())));
+      output_mask[2], {x.sym_size(2)}, x.options().dtype(accumulator_type(x.scalar_type())));
   Kind::dispatch(x, made, [&](auto storage, auto logit_storage) {
     using S = decltype(storage);
     using L = decltype(logit_storage);

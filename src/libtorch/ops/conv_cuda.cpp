@@ -30,13 +30,10 @@ struct DynamicConvCuda : DynamicConvKind {
 class Setup {
  public:
   Setup(const ConvArguments& args, LogitsOf logits_of)
-      : taps_(args),
-        lengths_(dense_lengths(args.lengths)),
-        mask_(mask_bytes(args.drop_mask)) {
+      : taps_(args), lengths_(dense_lengths(args.lengths)), mask_(mask_bytes(args.drop_mask)) {
     if (args.drop_seed)
       seed_ = on_device_of(*args.drop_seed, args.x);
-    setup_.shape =
-        conv_shape(args.x, args.logits, args.padding_left.expect_int());
+    setup_.shape = conv_shape(args.x, args.logits, args.padding_left.expect_int());
     setup_.logits_of = logits_of;
     setup_.softmax = taps_.softmax();
     setup_.renormalize_edges = args.renormalize_edges;
@@ -44,9 +41,7 @@ class Setup {
         .p = args.drop_p,
         .seed = const_pointer<int64_t>(seed_),
         .mask = const_pointer<uint8_t>(mask_)};
-    setup_.logits = {
-        taps_.get().const_data_ptr(),
-        storage_of(taps_.get().scalar_type())};
+    setup_.logits = {taps_.get().const_data_ptr(), storage_of(taps_.get().scalar_type())};
     setup_.lengths = const_pointer<int64_t>(lengths_);
   }
   const ConvSetup& get() const { return setup_; }
@@ -135,13 +130,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
   const Setup setup(args, Kind::kLogitsOf);
   const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
   const auto sums = x.options().dtype(accumulator_type(x.scalar_type()));
-  const at::Tensor grad_x =
-      empty_gradient(output_mask[0], x.sym_sizes(), x.options());
+  const at::Tensor grad_x = empty_gradient(output_mask[0], x.sym_sizes(), x.options());
   const at::Tensor& taps = setup.taps().get();
-  const at::Tensor grad_taps =
-      empty_gradient(output_mask[1], taps.sym_sizes(), taps.options());
-  const at::Tensor grad_bias =
-      empty_gradient(output_mask[2], {x.sym_size(2)}, sums);
+  const at::Tensor grad_taps = empty_gradient(output_mask[1], taps.sym_sizes(), taps.options());
+  const at::Tensor grad_bias = empty_gradient(output_mask[2], {x.sym_size(2)}, sums);
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
     ConvBackward<S> backward = {

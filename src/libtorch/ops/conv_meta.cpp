@@ -67,9 +67,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_meta(
       empty_gradient(output_mask[0], x.sym_sizes(), x.options()),
       empty_gradient(output_mask[1], logits.sym_sizes(), logits.options()),
       empty_gradient(
-          output_mask[2],
-          {x.sym_size(2)},
-          x.options().dtype(accumulator_type(x.scalar_type())))};
+          output_mask[2], {x.sym_size(2)}, x.options().dtype(accumulator_type(x.scalar_type())))};
 }
 
 template <class Kind>

@@ -63,9 +63,7 @@ c10::TypedOperatorHandle<Signature> find_op(const char* name) {
 /// The checks of the forward, backward and step form of either convolution.
 void check_conv_backward(const at::Tensor& grad, const ConvArguments& args);
 void check_conv_step(
-    const ConvArguments& args,
-    const at::Tensor& state,
-    const at::Tensor& position);
+    const ConvArguments& args, const at::Tensor& state, const at::Tensor& position);
 
 /// y[t] = bias + sum_j taps[t, j] * x[t - padding_left + j] in tensor algebra,
 /// with DropConnect and lengths: what both references share.
@@ -78,21 +76,14 @@ at::Tensor convolve_reference(
     const OptionalTensor& lengths);
 
 /// Room for a gradient, or [0] where it was not asked for.
-at::Tensor empty_gradient(
-    bool wanted,
-    c10::SymIntArrayRef sizes,
-    const at::TensorOptions& options);
+at::Tensor empty_gradient(bool wanted, c10::SymIntArrayRef sizes, const at::TensorOptions& options);
 
 /// Taps from logits, over the last axis.
-at::Tensor normalize_reference(
-    const at::Tensor& logits,
-    Normalization normalization);
+at::Tensor normalize_reference(const at::Tensor& logits, Normalization normalization);
 
 /// The gradient of logits from `grad`, that of those taps.
 at::Tensor normalize_reference_backward(
-    const at::Tensor& logits,
-    Normalization normalization,
-    const at::Tensor& grad);
+    const at::Tensor& logits, Normalization normalization, const at::Tensor& grad);
 
 /// Taps [B, T, H, K] of every position of x from logits that broadcast to
 /// that: softmax over the taps that meet an input.

@@ -16,23 +16,18 @@ at::Tensor convolve_reference(
     const OptionalTensor& lengths) {
   const int64_t T = x.size(1), R = x.size(2) / taps.size(2), K = taps.size(3);
   const at::Tensor wide = x.to(accumulator_type(x.scalar_type()));
-  const at::Tensor mask =
-      lengths ? length_mask(wide, *lengths) : at::ones({}, wide.options());
+  const at::Tensor mask = lengths ? length_mask(wide, *lengths) : at::ones({}, wide.options());
   const at::Tensor padded = at::constant_pad_nd(
-      wide * mask,
-      {0, 0, padding_left, K - 1 - padding_left});  // [B, T+K-1, C]
+      wide * mask, {0, 0, padding_left, K - 1 - padding_left});  // [B, T+K-1, C]
   at::Tensor y = at::zeros_like(wide);
   for (int64_t j = 0; j < K; ++j) {
-    const at::Tensor tap =
-        taps.select(3, j).repeat_interleave(R, 2);  // [B, T, C]
+    const at::Tensor tap = taps.select(3, j).repeat_interleave(R, 2);  // [B, T, C]
     y = y + tap * padded.narrow(1, j, T);
   }
   return ((bias ? y + *bias : y) * mask).to(x.scalar_type());
 }
 
-at::Tensor normalize_reference(
-    const at::Tensor& logits,
-    Normalization normalization) {
+at::Tensor normalize_reference(const at::Tensor& logits, Normalization normalization) {
   const at::Tensor wide = logits.to(accumulator_type(logits.scalar_type()));
   const auto norm = [&](int64_t order) {
     return wide.norm(order, -1, /*keepdim=*/true) + kernels::kNormEpsilon;
@@ -63,17 +58,14 @@ at::Tensor normalize_reference(
 }
 
 at::Tensor normalize_reference_backward(
-    const at::Tensor& logits,
-    Normalization normalization,
-    const at::Tensor& grad) {
+    const at::Tensor& logits, Normalization normalization, const at::Tensor& grad) {
   const at::Tensor taps = normalize_reference(logits, normalization);
   const at::Tensor w = logits.to(taps.scalar_type()), sign = w.sign();
   // Taps are `value` over a norm, which has no slope where it is zero.
   const auto norm_gradient = [&](int64_t order, bool absolute) {
     const at::Tensor norm = w.norm(order, -1, /*keepdim=*/true);
     const at::Tensor scale = (norm + kernels::kNormEpsilon).reciprocal();
-    const at::Tensor slope =
-        order == 1 ? sign : (w / norm).masked_fill(norm.eq(0), 0);
+    const at::Tensor slope = order == 1 ? sign : (w / norm).masked_fill(norm.eq(0), 0);
     const at::Tensor dot = (grad * taps).sum(-1, /*keepdim=*/true);
     return scale * ((absolute ? grad * sign : grad) - slope * dot);
   };
@@ -107,8 +99,7 @@ at::Tensor renormalized_reference(
     const OptionalTensor& lengths) {
   const int64_t B = x.size(0), T = x.size(1), K = logits.size(3);
   const auto options = at::TensorOptions(at::kLong).device(x.device());
-  const at::Tensor length =
-      lengths ? lengths->view({B, 1, 1}) : at::full({B, 1, 1}, T, options);
+  const at::Tensor length = lengths ? lengths->view({B, 1, 1}) : at::full({B, 1, 1}, T, options);
   const at::Tensor t = at::arange(T, options).view({1, T, 1});
   const at::Tensor s = t - padding_left + at::arange(K, options);  // [1, T, K]
   // Positions of padding are never looked at: any taps will do.
@@ -117,9 +108,7 @@ at::Tensor renormalized_reference(
       t.ge(length));  // [B, T, K]
   const at::Tensor wide = logits.to(accumulator_type(logits.scalar_type()));
   return wide
-      .masked_fill(
-          meets.logical_not().unsqueeze(2),
-          -std::numeric_limits<double>::infinity())
+      .masked_fill(meets.logical_not().unsqueeze(2), -std::numeric_limits<double>::infinity())
       .softmax(-1);
 }
 
@@ -135,8 +124,7 @@ at::Tensor drop_reference(const at::Tensor& taps, const DropConnect& drop) {
     bool* const out = kept.mutable_data_ptr<bool>();
     const auto seed = static_cast<uint64_t>(drop.seed->item<int64_t>());
     for (int64_t i = 0; i < kept.numel(); ++i)
-      out[i] =
-          random_word(seed, static_cast<uint64_t>(i)) >= drop_threshold(drop.p);
+      out[i] = random_word(seed, static_cast<uint64_t>(i)) >= drop_threshold(drop.p);
   }
   return taps * kept.to(taps.options()) / (1.0 - drop.p);
 }

@@ -10,10 +10,7 @@ namespace {
 /// Either direction: `run` is called with the kernel's arguments.
 template <class Run>
 at::Tensor average(
-    const char* op,
-    const at::Tensor& x,
-    const OptionalTensor& lengths,
-    const Run& run) {
+    const char* op, const at::Tensor& x, const OptionalTensor& lengths, const Run& run) {
   check_average(op, x, lengths);
   const LengthValues valid(op, lengths, x);
   const at::Tensor dense = x.contiguous();
@@ -35,18 +32,13 @@ at::Tensor average_cpu(const at::Tensor& x, const OptionalTensor& lengths) {
   });
 }
 
-at::Tensor average_backward_cpu(
-    const at::Tensor& grad,
-    const OptionalTensor& lengths) {
+at::Tensor average_backward_cpu(const at::Tensor& grad, const OptionalTensor& lengths) {
   return average(kAverageBackward, grad, lengths, [](const auto& args) {
     kernels::cumulative_average_backward(args, cpu_execution().parallel_for);
   });
 }
 
-at::Tensor average_step_cpu(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position) {
+at::Tensor average_step_cpu(const at::Tensor& x, at::Tensor& state, const at::Tensor& position) {
   check_average_step(x, state, position);
   const at::Tensor dense = x.contiguous(), sums = state.contiguous();
   const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]

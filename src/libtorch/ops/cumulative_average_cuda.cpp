@@ -13,10 +13,7 @@ namespace {
 using kernels::cuda::AverageOrder;
 
 at::Tensor average(
-    const char* op,
-    const at::Tensor& x,
-    const OptionalTensor& lengths,
-    AverageOrder order) {
+    const char* op, const at::Tensor& x, const OptionalTensor& lengths, AverageOrder order) {
   check_average(op, x, lengths);
   const c10::cuda::CUDAGuard guard(x.device());
   const at::Tensor dense = x.contiguous(), valid = dense_lengths(lengths);
@@ -25,8 +22,7 @@ at::Tensor average(
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
     const at::Tensor workspace = at::empty(
-        {kernels::cuda::cumulative_average_workspace<S>(shape)},
-        x.options().dtype(at::kDouble));
+        {kernels::cuda::cumulative_average_workspace<S>(shape)}, x.options().dtype(at::kDouble));
     kernels::cuda::launch(
         kernels::cuda::CumulativeAverage<S>{
             .order = order,
@@ -44,16 +40,11 @@ at::Tensor average_cuda(const at::Tensor& x, const OptionalTensor& lengths) {
   return average(kAverage, x, lengths, AverageOrder::kForward);
 }
 
-at::Tensor average_backward_cuda(
-    const at::Tensor& grad,
-    const OptionalTensor& lengths) {
+at::Tensor average_backward_cuda(const at::Tensor& grad, const OptionalTensor& lengths) {
   return average(kAverageBackward, grad, lengths, AverageOrder::kBackward);
 }
 
-at::Tensor average_step_cuda(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position) {
+at::Tensor average_step_cuda(const at::Tensor& x, at::Tensor& state, const at::Tensor& position) {
   check_average_step(x, state, position);
   const c10::cuda::CUDAGuard guard(x.device());
   const at::Tensor dense = x.contiguous(), sums = state.contiguous();

@@ -9,13 +9,10 @@ using namespace internal;
 
 /// Forward (x -> y) and backward (grad_y -> grad_x): two linear maps, each the
 /// other's transpose.
-using AverageSignature =
-    at::Tensor(const at::Tensor& x, const OptionalTensor& lengths);
+using AverageSignature = at::Tensor(const at::Tensor& x, const OptionalTensor& lengths);
 
-using AverageStepSignature = at::Tensor(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position);
+using AverageStepSignature =
+    at::Tensor(const at::Tensor& x, at::Tensor& state, const at::Tensor& position);
 
 inline constexpr const char* kAverage = "cumulative_average";
 inline constexpr const char* kAverageBackward = "cumulative_average_backward";
@@ -25,13 +22,7 @@ inline constexpr const char* kAverageStep = "cumulative_average_step";
 kernels::AverageShape average_shape(const at::Tensor& x);
 
 /// Everything that can be said without reading values.
-void check_average(
-    const char* op,
-    const at::Tensor& x,
-    const OptionalTensor& lengths);
-void check_average_step(
-    const at::Tensor& x,
-    const at::Tensor& state,
-    const at::Tensor& position);
+void check_average(const char* op, const at::Tensor& x, const OptionalTensor& lengths);
+void check_average_step(const at::Tensor& x, const at::Tensor& state, const at::Tensor& position);
 
 }  // namespace seqconv::ops

@@ -8,9 +8,7 @@
 namespace seqconv::ops {
 
 at::Tensor dynamicconv(
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    const DynamicConvFuncOptions& options) {
+    const at::Tensor& x, const at::Tensor& logits, const DynamicConvFuncOptions& options) {
   static const auto op = find_op<ConvSignature>(DynamicConvKind::kForward);
   return op.call(
       x,
@@ -43,21 +41,15 @@ at::Tensor dynamicconv_step(
 }
 
 TORCH_LIBRARY_FRAGMENT(seqconv, m) {
-  m.def("dynamicconv(Tensor x, Tensor logits, Tensor? bias=None, *, "
-        "SymInt padding_left, str normalization='softmax', "
-        "bool renormalize_edges=False, float drop_p=0.0, "
-        "Tensor? drop_seed=None, Tensor? drop_mask=None, "
-        "Tensor? lengths=None) -> Tensor");
-  m.def("dynamicconv_backward(Tensor grad, Tensor x, Tensor logits, *, "
-        "bool[3] output_mask, SymInt padding_left, "
-        "str normalization='softmax', "
-        "bool renormalize_edges=False, float drop_p=0.0, "
-        "Tensor? drop_seed=None, Tensor? drop_mask=None, "
-        "Tensor? lengths=None) -> (Tensor grad_x, Tensor grad_logits, "
-        "Tensor grad_bias)");
-  m.def("dynamicconv_step(Tensor x, Tensor(a!) state, Tensor position, "
-        "Tensor logits, Tensor? bias=None, *, str normalization='softmax', "
-        "bool renormalize_edges=False) -> Tensor");
+  m.def("dynamicconv(Tensor x, Tensor logits, Tensor? bias=None, *, SymInt padding_left, str "
+        "normalization='softmax', bool renormalize_edges=False, float drop_p=0.0, Tensor? "
+        "drop_seed=None, Tensor? drop_mask=None, Tensor? lengths=None) -> Tensor");
+  m.def("dynamicconv_backward(Tensor grad, Tensor x, Tensor logits, *, bool[3] output_mask, SymInt "
+        "padding_left, str normalization='softmax', bool renormalize_edges=False, float "
+        "drop_p=0.0, Tensor? drop_seed=None, Tensor? drop_mask=None, Tensor? lengths=None) -> "
+        "(Tensor grad_x, Tensor grad_logits, Tensor grad_bias)");
+  m.def("dynamicconv_step(Tensor x, Tensor(a!) state, Tensor position, Tensor logits, Tensor? "
+        "bias=None, *, str normalization='softmax', bool renormalize_edges=False) -> Tensor");
 }
 
 }  // namespace seqconv::ops

@@ -21,20 +21,13 @@ at::Tensor run_dropout(const at::Tensor& input, kernels::Dropout drop) {
   const at::Tensor x = input.contiguous();
   at::Tensor y = at::empty_like(x);
   dispatch_type(x, [&]<class T>(T) {
-    kernels::dropout<T>(
-        const_pointer<T>(x),
-        pointer<T>(y),
-        x.numel(),
-        drop,
-        parallel_for());
+    kernels::dropout<T>(const_pointer<T>(x), pointer<T>(y), x.numel(), drop, parallel_for());
   });
   return y;
 }
 
 kernels::Dropout saved_dropout(AutogradContext* ctx) {
-  return make_dropout(
-      ctx->saved_data["p"].toDouble(),
-      ctx->saved_data["seed"].toInt());
+  return make_dropout(ctx->saved_data["p"].toDouble(), ctx->saved_data["seed"].toInt());
 }
 
 void save_dropout(AutogradContext* ctx, double p, int64_t seed) {
@@ -44,8 +37,7 @@ void save_dropout(AutogradContext* ctx, double p, int64_t seed) {
 
 class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
  public:
-  static at::Tensor
-  forward(AutogradContext* ctx, const at::Tensor& x, double p, int64_t seed) {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, double p, int64_t seed) {
     save_dropout(ctx, p, seed);
     return run_dropout(x, make_dropout(p, seed));
   }
@@ -56,8 +48,7 @@ class DropoutFunction : public torch::autograd::Function<DropoutFunction> {
   }
 };
 
-class DropoutAddFunction
-    : public torch::autograd::Function<DropoutAddFunction> {
+class DropoutAddFunction : public torch::autograd::Function<DropoutAddFunction> {
  public:
   static at::Tensor forward(
       AutogradContext* ctx,
@@ -91,8 +82,7 @@ class DropoutAddFunction
   }
 };
 
-class ActivationDropoutFunction
-    : public torch::autograd::Function<ActivationDropoutFunction> {
+class ActivationDropoutFunction : public torch::autograd::Function<ActivationDropoutFunction> {
  public:
   static at::Tensor forward(
       AutogradContext* ctx,
@@ -122,8 +112,7 @@ class ActivationDropoutFunction
     check_first_derivative("activation_dropout");
     const at::Tensor saved = ctx->get_saved_variables()[0];
     const at::Tensor grad_y = grads[0].contiguous();
-    const auto activation =
-        static_cast<Activation>(ctx->saved_data["activation"].toInt());
+    const auto activation = static_cast<Activation>(ctx->saved_data["activation"].toInt());
     at::Tensor grad_x = at::empty_like(grad_y);
     dispatch_type(grad_y, [&]<class T>(T) {
       kernels::activation_dropout_backward<T>(
@@ -140,9 +129,7 @@ class ActivationDropoutFunction
 };
 
 /// Shape of a contiguous input x [..., 2C] with checked lengths.
-kernels::GluShape glu_shape(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths) {
+kernels::GluShape glu_shape(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
   kernels::GluShape shape;
   shape.channels = x.size(-1) / 2;
   shape.rows = x.size(-1) == 0 ? 0 : x.numel() / x.size(-1);
@@ -156,19 +143,13 @@ kernels::GluShape glu_shape(
 class GluFunction : public torch::autograd::Function<GluFunction> {
  public:
   static at::Tensor forward(
-      AutogradContext* ctx,
-      const at::Tensor& input,
-      const std::optional<at::Tensor>& lengths) {
+      AutogradContext* ctx, const at::Tensor& input, const std::optional<at::Tensor>& lengths) {
     const at::Tensor x = input.contiguous();
     auto sizes = x.sizes().vec();
     sizes.back() /= 2;
     at::Tensor y = at::empty(sizes, x.options());  // [..., C]
     dispatch_type(x, [&]<class T>(T) {
-      kernels::glu<T>(
-          const_pointer<T>(x),
-          pointer<T>(y),
-          glu_shape(x, lengths),
-          parallel_for());
+      kernels::glu<T>(const_pointer<T>(x), pointer<T>(y), glu_shape(x, lengths), parallel_for());
     });
     ctx->save_for_backward({x, lengths.value_or(at::Tensor())});
     return y;
@@ -196,14 +177,10 @@ class GluFunction : public torch::autograd::Function<GluFunction> {
 
 void check_lengths(const at::Tensor& x, const at::Tensor& lengths) {
   TORCH_CHECK(
-      x.dim() == 3,
-      "[glu] x must be [B, T, 2C] when lengths are given, but got ",
-      x.sizes());
+      x.dim() == 3, "[glu] x must be [B, T, 2C] when lengths are given, but got ", x.sizes());
   TORCH_CHECK(
-      (lengths.scalar_type() == at::kLong ||
-       lengths.scalar_type() == at::kInt) &&
-          lengths.device() == x.device() && lengths.dim() == 1 &&
-          lengths.size(0) == x.size(0),
+      (lengths.scalar_type() == at::kLong || lengths.scalar_type() == at::kInt) &&
+          lengths.device() == x.device() && lengths.dim() == 1 && lengths.size(0) == x.size(0),
       "[glu] lengths must be int64 or int32 [B] on ",
       x.device(),
       " with B = ",
@@ -240,10 +217,7 @@ at::Tensor dropout(const at::Tensor& x, double p, const Seed& seed) {
 }
 
 at::Tensor dropout_add(
-    const at::Tensor& x,
-    const at::Tensor& residual,
-    double p,
-    const Seed& seed) {
+    const at::Tensor& x, const at::Tensor& residual, double p, const Seed& seed) {
   check_input("dropout_add", "x", x);
   check_same_type("dropout_add", "residual", residual, x);
   check_probability("dropout_add", p);
@@ -255,11 +229,7 @@ at::Tensor dropout_add(
       residual.sizes());
   if (!has_kernel(x, seed))
     return residual + dropout_reference(x, p, seed);
-  return DropoutAddFunction::apply(
-      x,
-      residual,
-      p,
-      static_cast<int64_t>(seed.value));
+  return DropoutAddFunction::apply(x, residual, p, static_cast<int64_t>(seed.value));
 }
 
 at::Tensor glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
@@ -272,25 +242,16 @@ at::Tensor glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
     check_lengths(x, *lengths);
   if (!has_kernel(x))
     return glu_reference(x, lengths);
-  return GluFunction::apply(
-      x,
-      lengths ? std::optional(dense_lengths(lengths)) : std::nullopt);
+  return GluFunction::apply(x, lengths ? std::optional(dense_lengths(lengths)) : std::nullopt);
 }
 
 at::Tensor activation_dropout(
-    const at::Tensor& x,
-    Activation activation,
-    double p,
-    const Seed& seed) {
+    const at::Tensor& x, Activation activation, double p, const Seed& seed) {
   check_input("activation_dropout", "x", x);
   check_probability("activation_dropout", p);
   if (!has_kernel(x, seed))
     return activation_dropout_reference(x, activation, p, seed);
-  return ActivationDropoutFunction::apply(
-      x,
-      activation,
-      p,
-      static_cast<int64_t>(seed.value));
+  return ActivationDropoutFunction::apply(x, activation, p, static_cast<int64_t>(seed.value));
 }
 
 }  // namespace seqconv::ops

@@ -20,16 +20,10 @@ at::Tensor dropout(const at::Tensor& x, double p, const Seed& seed);
 /// Gated linear unit with dropout on its input already applied by the caller:
 /// x [..., 2C] -> a * sigmoid(b) [..., C], a the first half. Rows at and beyond
 /// lengths[b] become zero when `lengths` [B] is given (x is [B, T, 2C] then).
-at::Tensor glu(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths = {});
+at::Tensor glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths = {});
 
 /// residual + dropout(x): the end of every block. Differentiable in both.
-at::Tensor dropout_add(
-    const at::Tensor& x,
-    const at::Tensor& residual,
-    double p,
-    const Seed& seed);
+at::Tensor dropout_add(const at::Tensor& x, const at::Tensor& residual, double p, const Seed& seed);
 
 /// LayerNorm(residual + dropout(x)) over the last axis (post-norm blocks), in
 /// one pass each way. weight, bias [C], of x's type or float32 beside 16 bits;
@@ -45,44 +39,26 @@ at::Tensor dropout_add_layer_norm(
 
 /// LayerNorm(x) over the last axis (pre-norm blocks). weight, bias as above.
 at::Tensor layer_norm(
-    const at::Tensor& x,
-    const at::Tensor& weight,
-    const at::Tensor& bias,
-    double epsilon = 1e-5);
+    const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon = 1e-5);
 
 using kernels::Activation;
 
 /// dropout(activation(x)), one pass each way.
 at::Tensor activation_dropout(
-    const at::Tensor& x,
-    Activation activation,
-    double p,
-    const Seed& seed);
+    const at::Tensor& x, Activation activation, double p, const Seed& seed);
 
 /// The same in plain tensor algebra, for any device and floating-point type;
 /// differentiable any number of times.
 at::Tensor dropout_reference(const at::Tensor& x, double p, const Seed& seed);
-at::Tensor glu_reference(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths = {});
+at::Tensor glu_reference(const at::Tensor& x, const std::optional<at::Tensor>& lengths = {});
 at::Tensor activation_dropout_reference(
-    const at::Tensor& x,
-    Activation activation,
-    double p,
-    const Seed& seed);
+    const at::Tensor& x, Activation activation, double p, const Seed& seed);
 at::Tensor layer_norm_reference(
-    const at::Tensor& x,
-    const at::Tensor& weight,
-    const at::Tensor& bias,
-    double epsilon = 1e-5);
+    const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon = 1e-5);
 
 /// Booleans of `sizes` on `device`: which elements a dropout of probability p
 /// keeps.
-at::Tensor kept_elements(
-    at::IntArrayRef sizes,
-    double p,
-    const Seed& seed,
-    at::Device device);
+at::Tensor kept_elements(at::IntArrayRef sizes, double p, const Seed& seed, at::Device device);
 
 }  // namespace seqconv::ops
 
@@ -90,6 +66,5 @@ template <>
 struct seqconv::internal::EnumNames<seqconv::ops::Activation> {
   static constexpr auto kNames =
       std::to_array<std::pair<std::string_view, seqconv::ops::Activation>>(
-          {{"relu", seqconv::ops::Activation::kRelu},
-           {"swish", seqconv::ops::Activation::kSwish}});
+          {{"relu", seqconv::ops::Activation::kRelu}, {"swish", seqconv::ops::Activation::kSwish}});
 };

@@ -54,10 +54,7 @@ at::Tensor philox_blocks(const at::Tensor& seed, int64_t first, int64_t count) {
 }
 
 at::Tensor kept_elements_reference(
-    const at::Tensor& seed,
-    at::IntArrayRef size,
-    int64_t first,
-    double p) {
+    const at::Tensor& seed, at::IntArrayRef size, int64_t first, double p) {
   const int64_t count = c10::multiply_integers(size);
   const int64_t block = first / 4;
   return philox_blocks(seed, block, (first + count + 3) / 4 - block)
@@ -70,16 +67,10 @@ at::Tensor kept_elements_reference(
 }  // namespace
 
 at::Tensor Seed::as_tensor() const {
-  return tensor.defined()
-      ? tensor
-      : at::scalar_tensor(static_cast<int64_t>(value), at::kLong);
+  return tensor.defined() ? tensor : at::scalar_tensor(static_cast<int64_t>(value), at::kLong);
 }
 
-at::Tensor kept_elements(
-    at::IntArrayRef sizes,
-    double p,
-    const Seed& seed,
-    at::Device device) {
+at::Tensor kept_elements(at::IntArrayRef sizes, double p, const Seed& seed, at::Device device) {
   static const auto op = find_op<KeptElementsSignature>(kKeptElements);
   const at::Tensor key = to_device(seed.as_tensor(), device);
   return op.call(key, sizes, seed.first_of(c10::multiply_integers(sizes)), p);
@@ -92,9 +83,7 @@ at::Tensor dropout_reference(const at::Tensor& x, double p, const Seed& seed) {
   return at::masked_fill(x, kept.logical_not(), 0) * (1 / (1 - p));
 }
 
-at::Tensor glu_reference(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths) {
+at::Tensor glu_reference(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
   const at::Tensor y = at::glu(x, -1);
   if (!lengths)
     return y;
@@ -102,10 +91,7 @@ at::Tensor glu_reference(
 }
 
 at::Tensor activation_dropout_reference(
-    const at::Tensor& x,
-    Activation activation,
-    double p,
-    const Seed& seed) {
+    const at::Tensor& x, Activation activation, double p, const Seed& seed) {
   switch (activation) {
     case Activation::kRelu:
       return dropout_reference(at::relu(x), p, seed);
@@ -116,10 +102,7 @@ at::Tensor activation_dropout_reference(
 }
 
 at::Tensor layer_norm_reference(
-    const at::Tensor& x,
-    const at::Tensor& weight,
-    const at::Tensor& bias,
-    double epsilon) {
+    const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
   return at::layer_norm(x, {x.size(-1)}, weight, bias, epsilon);
 }
 

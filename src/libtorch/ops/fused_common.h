@@ -15,8 +15,7 @@ namespace seqconv::ops {
 using namespace internal;
 
 /// x holds floating-point numbers, and no tangent, which kernels would lose.
-inline void
-check_input(std::string_view op, std::string_view name, const at::Tensor& x) {
+inline void check_input(std::string_view op, std::string_view name, const at::Tensor& x) {
   TORCH_CHECK(
       x.defined() && x.is_floating_point(),
       "[",
@@ -31,15 +30,12 @@ check_input(std::string_view op, std::string_view name, const at::Tensor& x) {
       op,
       "] ",
       name,
-      " must be without a tangent, as forward-mode derivatives are not "
-      "supported, but got one with a tangent");
+      " must be without a tangent, as forward-mode derivatives are not supported, but got one with "
+      "a tangent");
 }
 
 inline void check_same_device(
-    std::string_view op,
-    std::string_view name,
-    const at::Tensor& y,
-    const at::Tensor& x) {
+    std::string_view op, std::string_view name, const at::Tensor& y, const at::Tensor& x) {
   check_input(op, name, y);
   TORCH_CHECK(
       y.device() == x.device(),
@@ -55,10 +51,7 @@ inline void check_same_device(
 
 /// y has x's type and device.
 inline void check_same_type(
-    std::string_view op,
-    std::string_view name,
-    const at::Tensor& y,
-    const at::Tensor& x) {
+    std::string_view op, std::string_view name, const at::Tensor& y, const at::Tensor& x) {
   check_same_device(op, name, y, x);
   TORCH_CHECK(
       y.scalar_type() == x.scalar_type(),
@@ -75,10 +68,7 @@ inline void check_same_type(
 /// y has x's device, and x's type or float32 beside 16 bits: parameters of
 /// mixed precision are float32.
 inline void check_parameter(
-    std::string_view op,
-    std::string_view name,
-    const at::Tensor& y,
-    const at::Tensor& x) {
+    std::string_view op, std::string_view name, const at::Tensor& y, const at::Tensor& x) {
   check_same_device(op, name, y, x);
   if (y.scalar_type() != at::kFloat || x.element_size() != 2)
     check_same_type(op, name, y, x);
@@ -87,8 +77,7 @@ inline void check_parameter(
 /// Whether the kernels take x: others go through the reference.
 inline bool has_kernel(const at::Tensor& x) {
   const at::ScalarType type = x.scalar_type();
-  return x.is_cpu() &&
-      (type == at::kFloat || type == at::kDouble || type == at::kBFloat16);
+  return x.is_cpu() && (type == at::kFloat || type == at::kDouble || type == at::kBFloat16);
 }
 
 /// The kernels number the elements of whole batches.

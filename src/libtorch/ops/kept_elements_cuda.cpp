@@ -11,10 +11,7 @@ using namespace internal;
 namespace {
 
 at::Tensor kept_elements_cuda(
-    const at::Tensor& seed,
-    at::IntArrayRef size,
-    int64_t first,
-    double p) {
+    const at::Tensor& seed, at::IntArrayRef size, int64_t first, double p) {
   const c10::cuda::CUDAGuard guard(seed.device());
   const at::Tensor kept = at::empty(size, seed.options().dtype(at::kBool));
   kernels::cuda::launch(

@@ -6,10 +6,7 @@
 
 namespace seqconv::ops {
 
-LengthValues::LengthValues(
-    const char* op,
-    const OptionalTensor& lengths,
-    const at::Tensor& x) {
+LengthValues::LengthValues(const char* op, const OptionalTensor& lengths, const at::Tensor& x) {
   if (!lengths)
     return;
   tensor_ = dense_lengths(lengths);
@@ -27,10 +24,7 @@ LengthValues::LengthValues(
         b);
 }
 
-DropValues::DropValues(
-    double p,
-    const OptionalTensor& seed,
-    const OptionalTensor& mask) {
+DropValues::DropValues(double p, const OptionalTensor& seed, const OptionalTensor& mask) {
   drop_.p = p;
   if (seed && p > 0) {
     drop_.seeded = true;
@@ -40,10 +34,7 @@ DropValues::DropValues(
   drop_.mask = const_pointer<uint8_t>(mask_);
 }
 
-kernels::ConvShape conv_shape(
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    int64_t padding_left) {
+kernels::ConvShape conv_shape(const at::Tensor& x, const at::Tensor& logits, int64_t padding_left) {
   return {
       .batch = x.size(0),
       .steps = x.size(1),
@@ -76,8 +67,7 @@ at::Tensor dense_lengths(const OptionalTensor& lengths) {
 at::Tensor mask_bytes(const OptionalTensor& mask) {
   if (!mask)
     return at::Tensor();
-  return mask->scalar_type() == at::kBool ? mask->contiguous()
-                                          : mask->ne(0).contiguous();
+  return mask->scalar_type() == at::kBool ? mask->contiguous() : mask->ne(0).contiguous();
 }
 
 void write_back(const at::Tensor& dense, at::Tensor& state) {
@@ -87,12 +77,7 @@ void write_back(const at::Tensor& dense, at::Tensor& state) {
 
 int64_t position_value(const char* op, const at::Tensor& position) {
   const int64_t value = *position.const_data_ptr<int64_t>();
-  TORCH_CHECK(
-      value >= 0,
-      "[",
-      op,
-      "] position must not be negative, but got ",
-      value);
+  TORCH_CHECK(value >= 0, "[", op, "] position must not be negative, but got ", value);
   return value;
 }
 

@@ -12,10 +12,7 @@ using namespace internal;
 class LengthValues {
  public:
   /// Checks that all are in 0 .. T.
-  LengthValues(
-      const char* op,
-      const OptionalTensor& lengths,
-      const at::Tensor& x);
+  LengthValues(const char* op, const OptionalTensor& lengths, const at::Tensor& x);
   const int64_t* data() const { return data_; }
 
  private:
@@ -34,8 +31,7 @@ class DropValues {
 };
 
 /// Sizes of a convolution: x [B, T, C], logits [..., H, K].
-kernels::ConvShape
-conv_shape(const at::Tensor& x, const at::Tensor& logits, int64_t padding_left);
+kernels::ConvShape conv_shape(const at::Tensor& x, const at::Tensor& logits, int64_t padding_left);
 
 /// float64 for float64, else float32.
 at::ScalarType accumulator_type(at::ScalarType type);
@@ -66,8 +62,7 @@ kernels::Execution cpu_execution();
 /// Pointers with the kernels' types. null for undefined tensors.
 template <class S>
 const S* const_pointer(const at::Tensor& tensor) {
-  return tensor.defined() ? static_cast<const S*>(tensor.const_data_ptr())
-                          : nullptr;
+  return tensor.defined() ? static_cast<const S*>(tensor.const_data_ptr()) : nullptr;
 }
 template <class S>
 S* pointer(const at::Tensor& tensor) {
@@ -96,10 +91,7 @@ void dispatch_storage(at::ScalarType type, const F& f) {
 
 /// Calls f with values of the storage types of x and of a tensor beside it.
 template <class F>
-void dispatch_storage_pair(
-    at::ScalarType type,
-    at::ScalarType beside,
-    const F& f) {
+void dispatch_storage_pair(at::ScalarType type, at::ScalarType beside, const F& f) {
   if (type == at::kBFloat16 && beside == at::kFloat)
     return f(kernels::BFloat16{}, float{});
   dispatch_storage(type, [&](auto value) { f(value, value); });

@@ -17,8 +17,7 @@ at::Tensor real_logits(const ConvArguments& args) {
 }  // namespace
 
 KernelTaps::KernelTaps(const ConvArguments& args)
-    : normalization_(parse_normalization(args.op, args.normalization)),
-      logits_(args.logits) {
+    : normalization_(parse_normalization(args.op, args.normalization)), logits_(args.logits) {
   if (normalized_before()) {
     logits_ = real_logits(args);
     taps_ = normalize_reference(logits_, normalization_).contiguous();
@@ -30,8 +29,7 @@ KernelTaps::KernelTaps(const ConvArguments& args)
 at::Tensor KernelTaps::grad_logits(const at::Tensor& grad) const {
   if (grad.numel() == 0 || !normalized_before())
     return grad.to(logits_.scalar_type());
-  return normalize_reference_backward(logits_, normalization_, grad)
-      .to(logits_.scalar_type());
+  return normalize_reference_backward(logits_, normalization_, grad).to(logits_.scalar_type());
 }
 
 }  // namespace seqconv::ops

@@ -20,9 +20,7 @@ class KernelTaps {
   at::Tensor grad_logits(const at::Tensor& grad) const;
 
  private:
-  bool normalized_before() const {
-    return !softmax() && normalization_ != Normalization::kNone;
-  }
+  bool normalized_before() const { return !softmax() && normalization_ != Normalization::kNone; }
 
   Normalization normalization_;
   at::Tensor logits_;

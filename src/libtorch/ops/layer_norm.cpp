@@ -129,9 +129,7 @@ class LayerNormFunction : public torch::autograd::Function<LayerNormFunction> {
         saved[0],
         saved[1],
         saved[2],
-        make_dropout(
-            ctx->saved_data["p"].toDouble(),
-            ctx->saved_data["seed"].toInt()),
+        make_dropout(ctx->saved_data["p"].toDouble(), ctx->saved_data["seed"].toInt()),
         {.x = ctx->needs_input_grad(0),
          .residual = residual && ctx->needs_input_grad(1),
          .parameters = want_weight || want_bias});
@@ -158,8 +156,7 @@ void check_layer_norm(std::string_view op, const LayerNormInputs& in) {
       in.x.sizes());
   const int64_t C = in.x.size(-1);
   TORCH_CHECK(
-      in.weight.dim() == 1 && in.weight.size(0) == C && in.bias.dim() == 1 &&
-          in.bias.size(0) == C,
+      in.weight.dim() == 1 && in.weight.size(0) == C && in.bias.dim() == 1 && in.bias.size(0) == C,
       "[",
       op,
       "] weight and bias must be [C] with C = ",
@@ -168,12 +165,7 @@ void check_layer_norm(std::string_view op, const LayerNormInputs& in) {
       in.weight.sizes(),
       " and ",
       in.bias.sizes());
-  TORCH_CHECK(
-      in.epsilon >= 0,
-      "[",
-      op,
-      "] epsilon must be >= 0, but got ",
-      in.epsilon);
+  TORCH_CHECK(in.epsilon >= 0, "[", op, "] epsilon must be >= 0, but got ", in.epsilon);
   if (!in.residual.defined())
     return;
   check_same_type(op, "residual", in.residual, in.x);
@@ -204,19 +196,13 @@ at::Tensor apply_layer_norm(std::string_view op, const LayerNormInputs& in) {
   contiguous.weight = accumulated(in.weight);
   contiguous.bias = accumulated(in.bias);
   const bool differentiate = c10::GradMode::is_enabled() &&
-      (in.x.requires_grad() || in.weight.requires_grad() ||
-       in.bias.requires_grad() ||
+      (in.x.requires_grad() || in.weight.requires_grad() || in.bias.requires_grad() ||
        (in.residual.defined() && in.residual.requires_grad()));
   if (!differentiate)
     return run_layer_norm(contiguous, /*keep=*/false).y;
   const std::optional<at::Tensor> residual =
       in.residual.defined() ? std::optional(in.residual) : std::nullopt;
-  return LayerNormFunction::apply(
-      in.x,
-      residual,
-      in.weight,
-      in.bias,
-      contiguous);
+  return LayerNormFunction::apply(in.x, residual, in.weight, in.bias, contiguous);
 }
 
 }  // namespace
@@ -231,21 +217,14 @@ at::Tensor dropout_add_layer_norm(
     double epsilon) {
   TORCH_CHECK(
       residual.defined(),
-      "[dropout_add_layer_norm] residual must be a tensor, but got an "
-      "undefined one");
-  return apply_layer_norm(
-      "dropout_add_layer_norm",
-      {x, residual, weight, bias, p, seed, epsilon});
+      "[dropout_add_layer_norm] residual must be a tensor, but got an undefined one");
+  return apply_layer_norm("dropout_add_layer_norm", {x, residual, weight, bias, p, seed, epsilon});
 }
 
 at::Tensor layer_norm(
-    const at::Tensor& x,
-    const at::Tensor& weight,
-    const at::Tensor& bias,
-    double epsilon) {
+    const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon) {
   return apply_layer_norm(
-      "layer_norm",
-      {x, at::Tensor(), weight, bias, /*p=*/0, /*seed=*/0, epsilon});
+      "layer_norm", {x, at::Tensor(), weight, bias, /*p=*/0, /*seed=*/0, epsilon});
 }
 
 }  // namespace seqconv::ops

@@ -33,9 +33,7 @@ constexpr int64_t kChunkBytes = 16 << 20;
 constexpr int64_t kDeviceChunkBytes = 256 << 20;
 constexpr int64_t kMinChunkRows = 64;
 
-kernels::SmoothedLoss smoothed_loss(
-    const CrossEntropyOptions& options,
-    int64_t vocabulary) {
+kernels::SmoothedLoss smoothed_loss(const CrossEntropyOptions& options, int64_t vocabulary) {
   const double e = options.smoothing;
   switch (options.form) {
     case SmoothingForm::kAll:
@@ -48,10 +46,7 @@ kernels::SmoothedLoss smoothed_loss(
   TORCH_CHECK(false, "[linear_cross_entropy] unknown smoothing form");
 }
 
-void check_options(
-    std::string_view op,
-    const CrossEntropyOptions& options,
-    int64_t vocabulary) {
+void check_options(std::string_view op, const CrossEntropyOptions& options, int64_t vocabulary) {
   TORCH_CHECK(
       options.smoothing >= 0 && options.smoothing < 1,
       "[",
@@ -59,8 +54,7 @@ void check_options(
       "] smoothing must be in [0, 1), but got ",
       options.smoothing);
   TORCH_CHECK(
-      vocabulary >= 1 &&
-          (vocabulary >= 2 || options.form == SmoothingForm::kAll),
+      vocabulary >= 1 && (vocabulary >= 2 || options.form == SmoothingForm::kAll),
       "[",
       op,
       "] the vocabulary must hold ",
@@ -68,11 +62,7 @@ void check_options(
       " words or more, but got ",
       vocabulary);
   TORCH_CHECK(
-      options.chunk_rows >= 0,
-      "[",
-      op,
-      "] chunk_rows must be >= 0, but got ",
-      options.chunk_rows);
+      options.chunk_rows >= 0, "[", op, "] chunk_rows must be >= 0, but got ", options.chunk_rows);
 }
 
 void check_target(
@@ -82,9 +72,8 @@ void check_target(
     int64_t vocabulary,
     int64_t ignore_index) {
   TORCH_CHECK(
-      target.defined() && target.device().is_cpu() &&
-          target.scalar_type() == at::kLong && target.dim() == 1 &&
-          target.size(0) == rows,
+      target.defined() && target.device().is_cpu() && target.scalar_type() == at::kLong &&
+          target.dim() == 1 && target.size(0) == rows,
       "[",
       op,
       "] target must be int64 [M] on the CPU with M = ",
@@ -118,10 +107,7 @@ struct CountedRows {
   at::Tensor index;   ///< [M'] row numbers; undefined when all count
 };
 
-CountedRows select_rows(
-    const at::Tensor& hidden,
-    const at::Tensor& target,
-    int64_t ignore_index) {
+CountedRows select_rows(const at::Tensor& hidden, const at::Tensor& target, int64_t ignore_index) {
   const at::Tensor ids = target.contiguous();
   const int64_t* id = ids.const_data_ptr<int64_t>();
   std::vector<int64_t> rows;
@@ -134,16 +120,11 @@ CountedRows select_rows(
   const at::Tensor index = at::tensor(rows, ids.options());
   const at::Tensor there = to_device(index, hidden.device());
   return {
-      hidden.index_select(0, there),
-      to_device(ids.index_select(0, index), hidden.device()),
-      there};
+      hidden.index_select(0, there), to_device(ids.index_select(0, index), hidden.device()), there};
 }
 
 /// Rows of a chunk: what was asked for, or equal chunks of about kChunkBytes.
-int64_t chunk_rows(
-    int64_t rows,
-    const at::Tensor& weight,
-    const CrossEntropyOptions& options) {
+int64_t chunk_rows(int64_t rows, const at::Tensor& weight, const CrossEntropyOptions& options) {
   if (options.chunk_rows > 0)
     return std::min(options.chunk_rows, rows);
   const int64_t row_bytes = weight.size(0) * weight.element_size();
@@ -171,13 +152,9 @@ class ChunkedLoss {
       : rows_(rows),
         hidden_(rows.hidden),
         weight_(weight.to(rows.hidden.scalar_type())),
-        losses_(
-            smoothed_loss(options, weight.size(0)),
-            options.gradient_scale,
-            weight.device()) {
+        losses_(smoothed_loss(options, weight.size(0)), options.gradient_scale, weight.device()) {
     const int64_t count = rows.target.numel();
-    const int64_t step =
-        count == 0 ? 1 : product_rows(chunk_rows(count, weight, options));
+    const int64_t step = count == 0 ? 1 : product_rows(chunk_rows(count, weight, options));
     const int64_t last = count == 0 ? 0 : (count - 1) / step * step;
     // Rows of zeros, which have no part in any gradient.
     const int64_t more = last + product_rows(count - last) - count;
@@ -187,9 +164,7 @@ class ChunkedLoss {
       grad_hidden_ = at::empty_like(hidden_);
     if (want_weight)
       grad_weight_ = at::empty_like(weight);
-    logits_ = at::empty(
-        {std::min(step, hidden_.size(0)), weight.size(0)},
-        weight_.options());
+    logits_ = at::empty({std::min(step, hidden_.size(0)), weight.size(0)}, weight_.options());
     for (int64_t first = 0; first < count; first += step)
       run_chunk(first, std::min(step, count - first));
     if (count == 0 && want_weight)
@@ -201,8 +176,7 @@ class ChunkedLoss {
     return {
         losses_.loss().to(type),
         losses_.nll().to(type),
-        grad_hidden_.defined() ? grad_hidden_.narrow(0, 0, rows_.target.numel())
-                               : grad_hidden_,
+        grad_hidden_.defined() ? grad_hidden_.narrow(0, 0, rows_.target.numel()) : grad_hidden_,
         grad_weight_};
   }
 
@@ -230,10 +204,7 @@ class ChunkedLoss {
   }
 
   /// Chunks add up in the weight's own type.
-  void add_weight_gradient(
-      const at::Tensor& logits,
-      const at::Tensor& hidden,
-      bool is_first) {
+  void add_weight_gradient(const at::Tensor& logits, const at::Tensor& hidden, bool is_first) {
     if (grad_weight_.scalar_type() != logits.scalar_type()) {
       const at::Tensor share = at::mm(logits.t(), hidden);
       if (is_first)
@@ -265,8 +236,7 @@ LossAndGradients compute(
   const at::NoGradGuard no_grad;
   const CountedRows rows = select_rows(hidden, target, options.ignore_index);
   const at::Tensor table = weight.contiguous();
-  LossAndGradients out =
-      ChunkedLoss(rows, table, options, want_hidden, want_weight).result();
+  LossAndGradients out = ChunkedLoss(rows, table, options, want_hidden, want_weight).result();
   if (want_hidden && rows.index.defined()) {
     at::Tensor all = at::zeros_like(hidden, at::MemoryFormat::Contiguous);
     all.index_copy_(0, rows.index, out.grad_hidden);
@@ -275,8 +245,7 @@ LossAndGradients compute(
   return out;
 }
 
-class LinearCrossEntropyFunction
-    : public torch::autograd::Function<LinearCrossEntropyFunction> {
+class LinearCrossEntropyFunction : public torch::autograd::Function<LinearCrossEntropyFunction> {
  public:
   static variable_list forward(
       AutogradContext* ctx,
@@ -284,13 +253,8 @@ class LinearCrossEntropyFunction
       const at::Tensor& weight,
       const at::Tensor& target,
       const CrossEntropyOptions& options) {
-    const LossAndGradients out = compute(
-        hidden,
-        weight,
-        target,
-        options,
-        hidden.requires_grad(),
-        weight.requires_grad());
+    const LossAndGradients out =
+        compute(hidden, weight, target, options, hidden.requires_grad(), weight.requires_grad());
     ctx->save_for_backward({out.grad_hidden, out.grad_weight});
     ctx->mark_non_differentiable({out.nll});
     return {out.loss, out.nll};
@@ -320,24 +284,15 @@ CrossEntropySums linear_cross_entropy(
   check_input(op, "hidden", hidden);
   check_parameter(op, "weight", weight, hidden);
   TORCH_CHECK(
-      hidden.dim() == 2 && weight.dim() == 2 &&
-          hidden.size(1) == weight.size(1),
-      "[linear_cross_entropy] hidden must be [M, C] and weight [V, C], but "
-      "got ",
+      hidden.dim() == 2 && weight.dim() == 2 && hidden.size(1) == weight.size(1),
+      "[linear_cross_entropy] hidden must be [M, C] and weight [V, C], but got ",
       hidden.sizes(),
       " and ",
       weight.sizes());
   check_options(op, options, weight.size(0));
-  check_target(
-      op,
-      target,
-      hidden.size(0),
-      weight.size(0),
-      options.ignore_index);
-  if (c10::GradMode::is_enabled() &&
-      (hidden.requires_grad() || weight.requires_grad())) {
-    const variable_list out =
-        LinearCrossEntropyFunction::apply(hidden, weight, target, options);
+  check_target(op, target, hidden.size(0), weight.size(0), options.ignore_index);
+  if (c10::GradMode::is_enabled() && (hidden.requires_grad() || weight.requires_grad())) {
+    const variable_list out = LinearCrossEntropyFunction::apply(hidden, weight, target, options);
     return {out[0], out[1]};
   }
   const LossAndGradients out = compute(
@@ -351,21 +306,14 @@ CrossEntropySums linear_cross_entropy(
 }
 
 CrossEntropySums cross_entropy_reference(
-    const at::Tensor& logits,
-    const at::Tensor& target,
-    const CrossEntropyOptions& options) {
+    const at::Tensor& logits, const at::Tensor& target, const CrossEntropyOptions& options) {
   constexpr std::string_view op = "cross_entropy_reference";
   TORCH_CHECK(
       logits.dim() == 2,
       "[cross_entropy_reference] logits must be [M, V], but got ",
       logits.sizes());
   check_options(op, options, logits.size(1));
-  check_target(
-      op,
-      target,
-      logits.size(0),
-      logits.size(1),
-      options.ignore_index);
+  check_target(op, target, logits.size(0), logits.size(1), options.ignore_index);
   const auto smoothed = smoothed_loss(options, logits.size(1));
   const at::Tensor log_p = at::log_softmax(logits, -1);  // [M, V]
   const at::Tensor counted = target.ne(options.ignore_index);
@@ -375,8 +323,7 @@ CrossEntropySums cross_entropy_reference(
   const at::Tensor nll = at::where(counted, -chosen, zero).sum();
   at::Tensor loss = smoothed.nll_weight * nll;
   if (smoothed.uniform != 0)
-    loss =
-        loss + smoothed.uniform * at::where(counted, -log_p.sum(1), zero).sum();
+    loss = loss + smoothed.uniform * at::where(counted, -log_p.sum(1), zero).sum();
   return {loss, nll.detach()};
 }
 

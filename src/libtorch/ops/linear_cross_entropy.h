@@ -53,9 +53,7 @@ constexpr int64_t rows_in_chunk(int64_t vocabulary) {
 
 /// The same from logits [M, V] in plain tensor algebra, kept for ever.
 CrossEntropySums cross_entropy_reference(
-    const at::Tensor& logits,
-    const at::Tensor& target,
-    const CrossEntropyOptions& options);
+    const at::Tensor& logits, const at::Tensor& target, const CrossEntropyOptions& options);
 
 }  // namespace seqconv::ops
 

@@ -10,9 +10,7 @@ namespace seqconv::ops {
 
 const kernels::ParallelFor& parallel_for() {
   static const kernels::ParallelFor threads =
-      [](int64_t count,
-         int64_t grain,
-         const std::function<void(int64_t, int64_t)>& body) {
+      [](int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
         at::parallel_for(0, count, grain, body);
       };
   return threads;

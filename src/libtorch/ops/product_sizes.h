@@ -19,8 +19,7 @@ inline bool wants_few_sizes(const at::Tensor& x) {
 inline int64_t few_sizes(int64_t rows) {
   if (rows <= 0)
     return rows;
-  const auto octave =
-      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rows)));
+  const auto octave = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rows)));
   const int64_t step = octave < 64 ? 8 : octave / 8;
   return (rows + step - 1) / step * step;
 }

@@ -25,9 +25,7 @@ inline at::ScalarType sum_type(at::ScalarType type) {
 class RowLosses {
  public:
   RowLosses(
-      const kernels::SmoothedLoss& smoothed,
-      const at::Tensor& gradient_scale,
-      at::Device device)
+      const kernels::SmoothedLoss& smoothed, const at::Tensor& gradient_scale, at::Device device)
       : smoothed_(smoothed),
         gradient_scale_(gradient_scale),
         loss_(at::zeros({}, at::dtype(at::kDouble).device(device))),
@@ -54,10 +52,7 @@ class RowLosses {
   at::Tensor nll() const { return nll_; }    // [] float64
 
  private:
-  void add_by_kernel(
-      const at::Tensor& logits,
-      const at::Tensor& target,
-      bool with_gradient) {
+  void add_by_kernel(const at::Tensor& logits, const at::Tensor& target, bool with_gradient) {
     loss_of_row_.resize(static_cast<size_t>(logits.size(0)));
     nll_of_row_.resize(loss_of_row_.size());
     dispatch_type(logits, [&]<class S>(S) {
@@ -82,9 +77,7 @@ class RowLosses {
 
   /// Returns the gradient, if it is wanted, in the type of sums.
   at::Tensor add_by_reference(
-      const at::Tensor& logits,
-      const at::Tensor& target,
-      bool with_gradient) {
+      const at::Tensor& logits, const at::Tensor& target, bool with_gradient) {
     const at::Tensor column = target.unsqueeze(1);  // [rows, 1]
     const at::Tensor log_p =                        // [rows, V]
         at::log_softmax(logits, -1, sum_type(logits.scalar_type()));
@@ -96,10 +89,7 @@ class RowLosses {
     if (!with_gradient)
       return {};
     at::Tensor grad = log_p.exp().sub_(smoothed_.uniform);
-    grad.scatter_add_(
-        1,
-        column,
-        at::full_like(column, -smoothed_.nll_weight, grad.options()));
+    grad.scatter_add_(1, column, at::full_like(column, -smoothed_.nll_weight, grad.options()));
     return grad;
   }
 

@@ -22,8 +22,7 @@ class MappedArgument {
  public:
   MappedArgument(c10::IValue value, int64_t level) : value_(std::move(value)) {
     if (value_.isTensor())
-      std::tie(tensor_, axis_) =
-          at::functorch::unwrapTensorAtLevel(value_.toTensor(), level);
+      std::tie(tensor_, axis_) = at::functorch::unwrapTensorAtLevel(value_.toTensor(), level);
   }
   bool is_mapped() const { return axis_.has_value(); }
   int64_t count() const { return tensor_.size(*axis_); }
@@ -44,11 +43,10 @@ class MappedArgument {
   std::optional<int64_t> axis_;
 };
 
-std::vector<MappedArgument>
-pop_arguments(const c10::OperatorHandle& op, Stack& stack, int64_t level) {
+std::vector<MappedArgument> pop_arguments(
+    const c10::OperatorHandle& op, Stack& stack, int64_t level) {
   std::vector<MappedArgument> arguments;
-  for (c10::IValue& value :
-       torch::jit::pop(stack, op.schema().arguments().size()))
+  for (c10::IValue& value : torch::jit::pop(stack, op.schema().arguments().size()))
     arguments.emplace_back(std::move(value), level);
   return arguments;
 }
@@ -56,8 +54,7 @@ pop_arguments(const c10::OperatorHandle& op, Stack& stack, int64_t level) {
 /// Any step: makes it for one element after the other. All have the arguments
 /// (x, state, ...) and the result y, of x's shape.
 void step_mapped(const c10::OperatorHandle& op, Stack* stack) {
-  const c10::impl::ExcludeDispatchKeyGuard below(
-      c10::DispatchKey::FuncTorchBatched);
+  const c10::impl::ExcludeDispatchKeyGuard below(c10::DispatchKey::FuncTorchBatched);
   const std::string& full = op.schema().name();  // seqconv::internal::NAME
   const std::string name = full.substr(full.rfind(':') + 1);
   const auto layer = at::functorch::maybeCurrentDynamicLayer();
@@ -82,8 +79,7 @@ void step_mapped(const c10::OperatorHandle& op, Stack* stack) {
       state->is_mapped(),
       "[",
       name,
-      "] state must be mapped by torch.vmap, since it is changed in place, but "
-      "got one for all");
+      "] state must be mapped by torch.vmap, since it is changed in place, but got one for all");
   std::vector<at::Tensor> outputs;
   for (int64_t i = 0; i < mapped->count(); ++i) {
     for (const MappedArgument& argument : arguments)
@@ -99,10 +95,7 @@ void step_mapped(const c10::OperatorHandle& op, Stack* stack) {
 
 TORCH_LIBRARY_IMPL(seqconv, FuncTorchBatched, m) {
   for (const char* const name :
-       {LightConvKind::kStep,
-        DynamicConvKind::kStep,
-        "talk_step",
-        kAverageStep})
+       {LightConvKind::kStep, DynamicConvKind::kStep, "talk_step", kAverageStep})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&step_mapped>());
 }
 

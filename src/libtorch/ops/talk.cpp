@@ -10,10 +10,7 @@
 namespace seqconv::ops {
 namespace {
 
-void check_offset(
-    const TalkArguments& args,
-    const char* name,
-    const at::Tensor& offset) {
+void check_offset(const TalkArguments& args, const char* name, const at::Tensor& offset) {
   TORCH_CHECK(
       offset.dim() == 3 && offset.sym_size(0) == args.x.sym_size(0) &&
           offset.sym_size(1) == args.x.sym_size(1),
@@ -38,8 +35,7 @@ at::Tensor talk_meta(
     int64_t max_left,
     int64_t max_right,
     const OptionalTensor& lengths) {
-  check_talk(
-      {"talk", x, offset_left, offset_right, max_left, max_right, lengths});
+  check_talk({"talk", x, offset_left, offset_right, max_left, max_right, lengths});
   return at::empty_symint(x.sym_sizes(), x.options());
 }
 
@@ -53,8 +49,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_meta(
     const OptionalTensor& lengths,
     GradientMask output_mask) {
   const char* const name = "talk_backward";
-  check_talk(
-      {name, x, offset_left, offset_right, max_left, max_right, lengths});
+  check_talk({name, x, offset_left, offset_right, max_left, max_right, lengths});
   check_gradient(name, grad, x);
   return empty_talk_gradients(x, offset_left, offset_right, output_mask);
 }
@@ -66,10 +61,7 @@ at::Tensor talk_step_meta(
     const at::Tensor& offset_left,
     int64_t max_left) {
   check_talk_step(
-      {.op = "talk_step",
-       .x = x,
-       .offset_left = offset_left,
-       .max_left = max_left},
+      {.op = "talk_step", .x = x, .offset_left = offset_left, .max_left = max_left},
       state,
       position);
   return at::empty_symint(x.sym_sizes(), x.options());
@@ -115,9 +107,7 @@ void check_talk(const TalkArguments& args) {
 }
 
 void check_talk_step(
-    const TalkArguments& args,
-    const at::Tensor& state,
-    const at::Tensor& position) {
+    const TalkArguments& args, const at::Tensor& state, const at::Tensor& position) {
   check_talk(args);
   check_state(args.op, args.x, state, position);
 }
@@ -153,12 +143,7 @@ at::Tensor talk(
     const TalkFuncOptions& options) {
   static const auto op = find_op<TalkSignature>("talk");
   return op.call(
-      x,
-      offset_left,
-      offset_right,
-      options.max_left,
-      options.max_right,
-      options.lengths);
+      x, offset_left, offset_right, options.max_left, options.max_right, options.lengths);
 }
 
 at::Tensor talk_initial_state(
@@ -168,13 +153,10 @@ at::Tensor talk_initial_state(
     const at::TensorOptions& options,
     double max_offset) {
   TORCH_CHECK(
-      max_left >= 0,
-      "[talk_initial_state] max_left must not be negative, but got ",
-      max_left);
+      max_left >= 0, "[talk_initial_state] max_left must not be negative, but got ", max_left);
   TORCH_CHECK(
       max_offset >= 0 && std::isfinite(max_offset),
-      "[talk_initial_state] max_offset must be finite and not negative, but "
-      "got ",
+      "[talk_initial_state] max_offset must be finite and not negative, but got ",
       max_offset);
   const double reach = std::ceil(static_cast<double>(max_left) * max_offset);
   return at::zeros({rows, static_cast<int64_t>(reach), channels}, options);
@@ -191,14 +173,13 @@ at::Tensor talk_step(
 }
 
 TORCH_LIBRARY_FRAGMENT(seqconv, m) {
-  m.def("talk(Tensor x, Tensor offset_left, Tensor? offset_right=None, *, "
-        "int max_left, int max_right=0, Tensor? lengths=None) -> Tensor");
-  m.def("talk_backward(Tensor grad, Tensor x, Tensor offset_left, "
-        "Tensor? offset_right=None, *, int max_left, int max_right=0, "
-        "Tensor? lengths=None, bool[3] output_mask) -> (Tensor grad_x, "
-        "Tensor grad_offset_left, Tensor grad_offset_right)");
-  m.def("talk_step(Tensor x, Tensor(a!) state, Tensor position, "
-        "Tensor offset_left, *, int max_left) -> Tensor");
+  m.def("talk(Tensor x, Tensor offset_left, Tensor? offset_right=None, *, int max_left, int "
+        "max_right=0, Tensor? lengths=None) -> Tensor");
+  m.def("talk_backward(Tensor grad, Tensor x, Tensor offset_left, Tensor? offset_right=None, *, "
+        "int max_left, int max_right=0, Tensor? lengths=None, bool[3] output_mask) -> (Tensor "
+        "grad_x, Tensor grad_offset_left, Tensor grad_offset_right)");
+  m.def("talk_step(Tensor x, Tensor(a!) state, Tensor position, Tensor offset_left, *, int "
+        "max_left) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(seqconv, Meta, m) {

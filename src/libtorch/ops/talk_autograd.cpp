@@ -21,8 +21,7 @@ const c10::TypedOperatorHandle<TalkStepSignature>& talk_step_op() {
 
 /// An operator of its own, so that asking for a second gradient says clearly
 /// that there is none.
-class TalkBackwardFunction
-    : public torch::autograd::Function<TalkBackwardFunction> {
+class TalkBackwardFunction : public torch::autograd::Function<TalkBackwardFunction> {
  public:
   static variable_list forward(
       AutogradContext* /*ctx*/,
@@ -36,14 +35,7 @@ class TalkBackwardFunction
       GradientMask output_mask) {
     at::AutoDispatchBelowADInplaceOrView below;
     auto [grad_x, grad_left, grad_right] = talk_backward_op().call(
-        grad,
-        x,
-        offset_left,
-        offset_right,
-        max_left,
-        max_right,
-        lengths,
-        output_mask);
+        grad, x, offset_left, offset_right, max_left, max_right, lengths, output_mask);
     return {grad_x, grad_left, grad_right};
   }
 
@@ -61,18 +53,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_autograd(
     int64_t max_right,
     const OptionalTensor& lengths,
     GradientMask output_mask) {
-  check_no_tangent(
-      "talk",
-      {grad, x, offset_left, offset_right.value_or(at::Tensor())});
+  check_no_tangent("talk", {grad, x, offset_left, offset_right.value_or(at::Tensor())});
   const variable_list grads = TalkBackwardFunction::apply(
-      grad,
-      x,
-      offset_left,
-      offset_right,
-      max_left,
-      max_right,
-      lengths,
-      output_mask);
+      grad, x, offset_left, offset_right, max_left, max_right, lengths, output_mask);
   return {grads[0], grads[1], grads[2]};
 }
 
@@ -88,10 +71,7 @@ class TalkFunction : public torch::autograd::Function<TalkFunction> {
       int64_t max_right,
       const OptionalTensor& lengths) {
     ctx->save_for_backward(
-        {x,
-         offset_left,
-         offset_right.value_or(at::Tensor()),
-         lengths.value_or(at::Tensor())});
+        {x, offset_left, offset_right.value_or(at::Tensor()), lengths.value_or(at::Tensor())});
     ctx->saved_data["max_left"] = max_left;
     ctx->saved_data["max_right"] = max_right;
     at::AutoDispatchBelowADInplaceOrView below;
@@ -99,13 +79,10 @@ class TalkFunction : public torch::autograd::Function<TalkFunction> {
     return op.call(x, offset_left, offset_right, max_left, max_right, lengths);
   }
 
-  static variable_list backward(
-      AutogradContext* ctx,
-      const variable_list& grads) {
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const variable_list saved = ctx->get_saved_variables();
     const OptionalTensor right = if_defined(saved[2]);
-    const GradientMask wanted =
-        wanted_gradients(ctx, {true, true, right.has_value()});
+    const GradientMask wanted = wanted_gradients(ctx, {true, true, right.has_value()});
     auto [grad_x, grad_left, grad_right] = talk_backward_op().call(
         grads[0],
         saved[0],
@@ -126,16 +103,8 @@ at::Tensor talk_autograd(
     int64_t max_left,
     int64_t max_right,
     const OptionalTensor& lengths) {
-  check_no_tangent(
-      "talk",
-      {x, offset_left, offset_right.value_or(at::Tensor())});
-  return TalkFunction::apply(
-      x,
-      offset_left,
-      offset_right,
-      max_left,
-      max_right,
-      lengths);
+  check_no_tangent("talk", {x, offset_left, offset_right.value_or(at::Tensor())});
+  return TalkFunction::apply(x, offset_left, offset_right, max_left, max_right, lengths);
 }
 
 at::Tensor talk_step_autograd(
@@ -155,9 +124,8 @@ at::Tensor talk_step_inplace(
     const at::Tensor& position,
     const at::Tensor& offset_left,
     int64_t max_left) {
-  return change_in_place(state, [&] {
-    return talk_step_op().call(x, state, position, offset_left, max_left);
-  });
+  return change_in_place(
+      state, [&] { return talk_step_op().call(x, state, position, offset_left, max_left); });
 }
 
 }  // namespace

@@ -14,8 +14,7 @@ at::Tensor talk_cpu(
     int64_t max_left,
     int64_t max_right,
     const OptionalTensor& lengths) {
-  const TalkArguments args =
-      {"talk", x, offset_left, offset_right, max_left, max_right, lengths};
+  const TalkArguments args = {"talk", x, offset_left, offset_right, max_left, max_right, lengths};
   check_talk(args);
   const LengthValues valid(args.op, lengths, x);
   const at::Tensor dense = x.contiguous(), left = offset_left.contiguous();
@@ -47,21 +46,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cpu(
     const OptionalTensor& lengths,
     GradientMask output_mask) {
   const TalkArguments args = {
-      "talk_backward",
-      x,
-      offset_left,
-      offset_right,
-      max_left,
-      max_right,
-      lengths};
+      "talk_backward", x, offset_left, offset_right, max_left, max_right, lengths};
   check_talk(args);
   check_gradient(args.op, grad, x);
   const LengthValues valid(args.op, lengths, x);
   const at::Tensor dense = x.contiguous(), left = offset_left.contiguous();
   const at::Tensor right = dense_or_none(offset_right);
   const at::Tensor grad_y = grad.contiguous();
-  const auto grads =
-      empty_talk_gradients(x, offset_left, offset_right, output_mask);
+  const auto grads = empty_talk_gradients(x, offset_left, offset_right, output_mask);
   const auto run = [&](auto storage, auto offset_storage) {
     using S = decltype(storage);
     using O = decltype(offset_storage);
@@ -74,9 +66,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cpu(
          .grad_y = const_pointer<S>(grad_y),
          .grad_x = pointer_if<S>(output_mask[0], std::get<0>(grads)),
          .grad_offset_left = pointer_if<O>(output_mask[1], std::get<1>(grads)),
-         .grad_offset_right = pointer_if<O>(
-             output_mask[2] && right.defined(),
-             std::get<2>(grads))},
+         .grad_offset_right = pointer_if<O>(output_mask[2] && right.defined(), std::get<2>(grads))},
         cpu_execution());
   };
   dispatch_storage_pair(x.scalar_type(), offset_left.scalar_type(), run);
@@ -84,10 +74,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cpu(
 }
 
 /// Offsets must not reach further back than the ring.
-void check_reach(
-    const TalkArguments& args,
-    const at::Tensor& offset_left,
-    int64_t slots) {
+void check_reach(const TalkArguments& args, const at::Tensor& offset_left, int64_t slots) {
   const at::Tensor wide = accumulated(offset_left);
   dispatch_storage(wide.scalar_type(), [&](auto storage) {
     using A = decltype(storage);
@@ -95,8 +82,7 @@ void check_reach(
       const A* const values = const_pointer<A>(wide);
       for (int64_t i = 0; i < wide.numel(); ++i)
         TORCH_CHECK(
-            !(values[i] * static_cast<A>(args.max_left) >
-              static_cast<A>(slots)),
+            !(values[i] * static_cast<A>(args.max_left) > static_cast<A>(slots)),
             "[",
             args.op,
             "] offset_left must not exceed max_offset = ",
@@ -118,10 +104,7 @@ at::Tensor talk_step_cpu(
     const at::Tensor& offset_left,
     int64_t max_left) {
   const TalkArguments args = {
-      .op = "talk_step",
-      .x = x,
-      .offset_left = offset_left,
-      .max_left = max_left};
+      .op = "talk_step", .x = x, .offset_left = offset_left, .max_left = max_left};
   check_talk_step(args, state, position);
   const at::Tensor dense = x.contiguous(), left = offset_left.contiguous();
   check_reach(args, left, state.size(1));

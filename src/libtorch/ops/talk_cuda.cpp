@@ -17,8 +17,7 @@ struct Offsets {
   at::Tensor right;
 
   explicit Offsets(const TalkArguments& args)
-      : left(args.offset_left.contiguous()),
-        right(dense_or_none(args.offset_right)) {}
+      : left(args.offset_left.contiguous()), right(dense_or_none(args.offset_right)) {}
 
   kernels::cuda::TalkOffsets get() const {
     return {
@@ -35,8 +34,7 @@ at::Tensor talk_cuda(
     int64_t max_left,
     int64_t max_right,
     const OptionalTensor& lengths) {
-  const TalkArguments args =
-      {"talk", x, offset_left, offset_right, max_left, max_right, lengths};
+  const TalkArguments args = {"talk", x, offset_left, offset_right, max_left, max_right, lengths};
   check_talk(args);
   const c10::cuda::CUDAGuard guard(x.device());
   const Offsets offsets(args);
@@ -66,25 +64,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cuda(
     const OptionalTensor& lengths,
     GradientMask output_mask) {
   const TalkArguments args = {
-      "talk_backward",
-      x,
-      offset_left,
-      offset_right,
-      max_left,
-      max_right,
-      lengths};
+      "talk_backward", x, offset_left, offset_right, max_left, max_right, lengths};
   check_talk(args);
   check_gradient(args.op, grad, x);
   const c10::cuda::CUDAGuard guard(x.device());
   const Offsets offsets(args);
   const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
   const at::Tensor valid = dense_lengths(lengths);
-  const auto grads =
-      empty_talk_gradients(x, offset_left, offset_right, output_mask);
+  const auto grads = empty_talk_gradients(x, offset_left, offset_right, output_mask);
   const kernels::TalkShape shape = talk_shape(args);
-  const at::Tensor workspace = at::empty(
-      {kernels::cuda::talk_backward_workspace(shape)},
-      x.options().dtype(at::kInt));
+  const at::Tensor workspace =
+      at::empty({kernels::cuda::talk_backward_workspace(shape)}, x.options().dtype(at::kInt));
   dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
     using S = decltype(storage);
     kernels::cuda::launch(
@@ -96,9 +86,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_cuda(
             .grad_y = const_pointer<S>(grad_y),
             .grad_x = pointer_if<S>(output_mask[0], std::get<0>(grads)),
             .grad_left = pointer_if<void>(output_mask[1], std::get<1>(grads)),
-            .grad_right = pointer_if<void>(
-                output_mask[2] && offset_right.has_value(),
-                std::get<2>(grads)),
+            .grad_right =
+                pointer_if<void>(output_mask[2] && offset_right.has_value(), std::get<2>(grads)),
             .workspace = pointer<int32_t>(workspace)},
         current_stream());
   });
@@ -112,10 +101,7 @@ at::Tensor talk_step_cuda(
     const at::Tensor& offset_left,
     int64_t max_left) {
   const TalkArguments args = {
-      .op = "talk_step",
-      .x = x,
-      .offset_left = offset_left,
-      .max_left = max_left};
+      .op = "talk_step", .x = x, .offset_left = offset_left, .max_left = max_left};
   check_talk_step(args, state, position);
   const c10::cuda::CUDAGuard guard(x.device());
   const Offsets offsets(args);

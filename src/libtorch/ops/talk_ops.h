@@ -57,8 +57,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> empty_talk_gradients(
     const OptionalTensor& offset_right,
     const GradientMask& output_mask);
 void check_talk_step(
-    const TalkArguments& args,
-    const at::Tensor& state,
-    const at::Tensor& position);
+    const TalkArguments& args, const at::Tensor& state, const at::Tensor& position);
 
 }  // namespace seqconv::ops

@@ -11,15 +11,10 @@ bool Clues::has_prefix(const std::string& prefix) const {
   return next != tensors().end() && next->first.starts_with(prefix);
 }
 
-const Clues::Numbers& Clues::shape(const std::string& name, size_t dimensions)
-    const {
+const Clues::Numbers& Clues::shape(const std::string& name, size_t dimensions) const {
   const auto found = tensors().find(name);
   SEQCONV_CHECK(
-      found != tensors().end(),
-      where(),
-      ": the checkpoint lacks the tensor '",
-      name,
-      "'");
+      found != tensors().end(), where(), ": the checkpoint lacks the tensor '", name, "'");
   const Numbers& shape = found->second.shape;
   SEQCONV_CHECK(
       shape.size() >= dimensions,
@@ -39,10 +34,7 @@ const Json* Clues::argument(const std::string& name) const {
   return found == arguments.end() || found->is_null() ? nullptr : &*found;
 }
 
-void Clues::reject(
-    const std::string& name,
-    const Json& value,
-    const char* wanted) const {
+void Clues::reject(const std::string& name, const Json& value, const char* wanted) const {
   fail(
       where(),
       ": the stored argument ",

@@ -29,9 +29,7 @@ class Clues {
   /// The shape of a tensor; Error when it is missing or has fewer than
   /// `dimensions`.
   const Numbers& shape(const std::string& name, size_t dimensions) const;
-  const std::map<std::string, StridedTensor>& tensors() const {
-    return checkpoint_.tensors();
-  }
+  const std::map<std::string, StridedTensor>& tensors() const { return checkpoint_.tensors(); }
   const FairseqCheckpoint& checkpoint() const { return checkpoint_; }
 
   // Arguments; empty when they are not stored. Lists may be text ("[3,7]",
@@ -46,8 +44,7 @@ class Clues {
   /// Notes "key = value (reason)".
   template <class T>
   void note(const std::string& key, const T& value, const std::string& reason) {
-    decisions_.push_back(
-        concat(key, " = ", Json(value).dump(), " (", reason, ")"));
+    decisions_.push_back(concat(key, " = ", Json(value).dump(), " (", reason, ")"));
   }
   const std::vector<std::string>& decisions() const { return decisions_; }
 
@@ -99,8 +96,7 @@ class Clues {
  private:
   /// A stored argument, or null.
   const Json* argument(const std::string& name) const;
-  [[noreturn]] void
-  reject(const std::string& name, const Json& value, const char* wanted) const;
+  [[noreturn]] void reject(const std::string& name, const Json& value, const char* wanted) const;
 
   const FairseqCheckpoint& checkpoint_;
   const ModelOptions* preset_;

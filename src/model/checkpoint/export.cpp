@@ -32,9 +32,7 @@ ExportedModel read_model(const RootedPath& folder) {
         task,
         model.options,
         model.vocabulary(),
-        {text.source_language,
-         text.target_language,
-         model.text.max_source_tokens}};
+        {text.source_language, text.target_language, model.text.max_source_tokens}};
   }
   const auto model = read_language_description(folder);
   return {task, model.options, model.vocabulary()};
@@ -43,8 +41,7 @@ ExportedModel read_model(const RootedPath& folder) {
 /// Tensors that the checkpoint has and the model has not, kept alive.
 class Bookkeeping {
  public:
-  NamedTensor
-  real(const std::string& name, std::vector<int64_t> shape, float value) {
+  NamedTensor real(const std::string& name, std::vector<int64_t> shape, float value) {
     int64_t count = 1;
     for (const int64_t size : shape)
       count *= size;
@@ -54,8 +51,7 @@ class Bookkeeping {
   }
   NamedTensor whole(const std::string& name, int64_t value) {
     wholes_.push_back(value);
-    const auto bytes =
-        std::as_bytes(std::span<const int64_t>(&wholes_.back(), 1));
+    const auto bytes = std::as_bytes(std::span<const int64_t>(&wholes_.back(), 1));
     return {name, {ElementType::kI64, {1}, bytes}};
   }
 
@@ -77,18 +73,12 @@ void add_parts(
     shape[0] /= count;
     tensors.push_back(
         {parts[i].name,
-         {ours.type,
-          their_shape(parts[i].name, shape),
-          ours.data.subspan(i * bytes, bytes)}});
+         {ours.type, their_shape(parts[i].name, shape), ours.data.subspan(i * bytes, bytes)}});
   }
 }
 
-void add_shared(
-    const FairseqLayout& layout,
-    bool main,
-    std::vector<NamedTensor>& tensors) {
-  const std::string other =
-      main ? "decoder.embed_out" : "decoder.output_projection.weight";
+void add_shared(const FairseqLayout& layout, bool main, std::vector<NamedTensor>& tensors) {
+  const std::string other = main ? "decoder.embed_out" : "decoder.output_projection.weight";
   std::vector<NamedTensor> copies;
   for (const SharedTensor& shared : layout.shared) {
     // Before output_projection, a tied output had no tensor of its own.
@@ -103,25 +93,18 @@ void add_shared(
 
 /// What the modules of fairseq register beside their parameters.
 void add_bookkeeping(
-    const ExportedModel& model,
-    bool main,
-    Bookkeeping& store,
-    std::vector<NamedTensor>& tensors) {
+    const ExportedModel& model, bool main, Bookkeeping& store, std::vector<NamedTensor>& tensors) {
   const auto add_side = [&](const std::string& name, Side side) {
     const StackOptions& stack =
         side == Side::kEncoder ? model.options.encoder : model.options.decoder;
     tensors.push_back(store.real(name + ".version", {1}, 2));
     if (!main && model.options.positions_of(stack) == PositionKind::kSinusoidal)
-      tensors.push_back(
-          store.real(name + ".embed_positions._float_tensor", {1}, 0));
+      tensors.push_back(store.real(name + ".embed_positions._float_tensor", {1}, 0));
     for (int64_t layer = 0; layer < stack.layers; ++layer) {
-      const auto shape = unused_bias_shape(
-          layer_options(model.options, model.task, side, layer).mixer);
+      const auto shape =
+          unused_bias_shape(layer_options(model.options, model.task, side, layer).mixer);
       if (!shape.empty())
-        tensors.push_back(store.real(
-            concat(name, ".layers.", layer, ".conv.conv_bias"),
-            shape,
-            0));
+        tensors.push_back(store.real(concat(name, ".layers.", layer, ".conv.conv_bias"), shape, 0));
     }
   };
   if (model.task == Task::kTranslation)
@@ -134,8 +117,7 @@ void add_bookkeeping(
     return;
   tensors.push_back(store.whole("decoder.adaptive_softmax.version", 1));
   if (model.options.tie != Tying::kNone)
-    tensors.push_back(
-        store.real("decoder.adaptive_softmax.head._float_tensor", {1}, 0));
+    tensors.push_back(store.real("decoder.adaptive_softmax.head._float_tensor", {1}, 0));
 }
 
 /// Entries beside the model's that fairseq asks a checkpoint for.
@@ -146,10 +128,7 @@ Json checkpoint_settings(const ExportedModel& model) {
       {"lr_scheduler_state", Json::object()},
       {"num_updates", 0}};
   const Json iterator = {
-      {"version", 2},
-      {"epoch", 1},
-      {"iterations_in_epoch", 0},
-      {"shuffle", true}};
+      {"version", 2}, {"epoch", 1}, {"iterations_in_epoch", 0}, {"shuffle", true}};
   return {
       {"args", nullptr},
       {"cfg", fairseq_settings(model.options, model.task, model.settings)},
@@ -160,26 +139,21 @@ Json checkpoint_settings(const ExportedModel& model) {
 }
 
 void export_fairseq(
-    const ExportedModel& model,
-    const SafetensorsReader& reader,
-    const fs::path& output) {
+    const ExportedModel& model, const SafetensorsReader& reader, const fs::path& output) {
   const bool main = !is_talk(model.options);
   if (model.task == Task::kTranslation && model.options.input_dim > 0)
     log_warning(
-        "fairseq's translation models have a word embedding as wide as their "
-        "decoder, but model.input_dim is ",
+        "fairseq's translation models have a word embedding as wide as their decoder, but "
+        "model.input_dim is ",
         model.options.input_dim,
-        ": only a program that gives the decoder such an embedding will load "
-        "the file");
+        ": only a program that gives the decoder such an embedding will load the file");
   if (const int64_t most = model.settings.max_source_tokens; most > 0)
     log_info(
         "the model cuts sources to ",
         most,
-        " tokens: fairseq-generate does so with --truncate-source "
-        "--max-source-positions ",
+        " tokens: fairseq-generate does so with --truncate-source --max-source-positions ",
         most);
-  const FairseqLayout layout =
-      fairseq_layout(model.options, model.task, model.vocabulary);
+  const FairseqLayout layout = fairseq_layout(model.options, model.task, model.vocabulary);
   PyTorchContent content{checkpoint_settings(model), "model", {}};
   for (const Correspondence& parameter : layout.parameters)
     add_parts(
@@ -194,18 +168,13 @@ void export_fairseq(
 
 }  // namespace
 
-void export_model(
-    const RootedPath& model,
-    ExportFormat format,
-    const fs::path& output) {
+void export_model(const RootedPath& model, ExportFormat format, const fs::path& output) {
   const ModelFiles files = find_model(model);
   check_output_file(output, files);
   const ExportedModel exported = read_model(files.folder);
   const SafetensorsReader reader(files.parameters);
   refuse_int8(reader, "export");
-  check_parameters(
-      reader,
-      list_parameters(exported.options, exported.task, exported.vocabulary));
+  check_parameters(reader, list_parameters(exported.options, exported.task, exported.vocabulary));
   switch (format) {
     case ExportFormat::kFairseq:
       export_fairseq(exported, reader, output);

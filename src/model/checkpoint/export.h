@@ -17,10 +17,8 @@ enum class ExportFormat {
 };
 template <>
 struct EnumNames<ExportFormat> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, ExportFormat>>(
-          {{"fairseq", ExportFormat::kFairseq},
-           {"pytorch", ExportFormat::kPytorch}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, ExportFormat>>(
+      {{"fairseq", ExportFormat::kFairseq}, {"pytorch", ExportFormat::kPytorch}});
 };
 
 /// Writes a model's parameters as a file that torch.load(weights_only=True)
@@ -31,8 +29,6 @@ struct EnumNames<ExportFormat> {
 /// model that fairseq has no modules for; Error for an output that is a file of
 /// a model folder or of a training.
 void export_model(
-    const RootedPath& model,
-    ExportFormat format,
-    const std::filesystem::path& output);
+    const RootedPath& model, ExportFormat format, const std::filesystem::path& output);
 
 }  // namespace seqconv::internal

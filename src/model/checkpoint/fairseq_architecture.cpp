@@ -17,24 +17,14 @@ int64_t read_dim(Clues& clues, const std::string& side) {
     }
   const std::string argument = side + "_embed_dim";
   return clues.decide<int64_t>(
-      "model.dim",
-      clues.shape(tensor, 2)[axis],
-      tensor,
-      clues.integer(argument),
-      argument,
-      {});
+      "model.dim", clues.shape(tensor, 2)[axis], tensor, clues.integer(argument), argument, {});
 }
 
 int64_t read_ffn_dim(Clues& clues, const std::string& side, const char* key) {
   const std::string name = side + ".layers.0.fc1.weight";
   const std::string argument = side + "_ffn_embed_dim";
   return clues.decide<int64_t>(
-      key,
-      clues.shape(name, 2)[0],
-      name,
-      clues.integer(argument),
-      argument,
-      {});
+      key, clues.shape(name, 2)[0], name, clues.integer(argument), argument, {});
 }
 
 /// A final norm is there when each block of the side begins with one, and only
@@ -57,17 +47,13 @@ void read_norms(Clues& clues, ModelOptions& options) {
   options.norm = read_norm(clues, "decoder");
   const NormPlacement encoder = read_norm(clues, "encoder");
   const auto reason = [](NormPlacement norm) {
-    return norm == NormPlacement::kPre ? "final layer norms are there"
-                                       : "no final layer norms";
+    return norm == NormPlacement::kPre ? "final layer norms are there" : "no final layer norms";
   };
   clues.note("model.norm", enum_name(options.norm), reason(options.norm));
   if (encoder == options.norm)
     return;
   options.encoder.norm = as_side_norm(encoder);
-  clues.note(
-      "model.encoder.norm",
-      enum_name(options.encoder.norm),
-      reason(encoder));
+  clues.note("model.encoder.norm", enum_name(options.encoder.norm), reason(encoder));
 }
 
 /// Rates matter to further training only: the library's own where none is said.
@@ -92,14 +78,12 @@ void read_rates(const Clues& clues, ModelOptions& options) {
 }  // namespace
 
 Task task_of(const FairseqCheckpoint& checkpoint) {
-  return Clues(checkpoint, nullptr).has_prefix("encoder.")
-      ? Task::kTranslation
-      : Task::kLanguageModel;
+  return Clues(checkpoint, nullptr).has_prefix("encoder.") ? Task::kTranslation
+                                                           : Task::kLanguageModel;
 }
 
 DeducedArchitecture deduce_architecture(
-    const FairseqCheckpoint& checkpoint,
-    const ModelOptions* preset) {
+    const FairseqCheckpoint& checkpoint, const ModelOptions* preset) {
   Clues clues(checkpoint, preset);
   DeducedArchitecture found{.task = task_of(checkpoint)};
   ModelOptions& options = found.options = ModelOptions::defaults(found.task);

@@ -22,8 +22,7 @@ struct DeducedArchitecture {
 /// parts that this library does not have, when shapes and arguments contradict
 /// each other, and when nothing tells.
 DeducedArchitecture deduce_architecture(
-    const FairseqCheckpoint& checkpoint,
-    const ModelOptions* preset);
+    const FairseqCheckpoint& checkpoint, const ModelOptions* preset);
 
 /// The task of a checkpoint: translation when it has an encoder.
 Task task_of(const FairseqCheckpoint& checkpoint);

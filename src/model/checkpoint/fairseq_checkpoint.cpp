@@ -11,9 +11,8 @@ namespace {
 
 /// Classes whose objects are understood, or are settings in their own right.
 bool is_expected(std::string_view name) {
-  return name.starts_with("torch._utils._rebuild_") ||
-      name.starts_with("collections.") || name.starts_with("omegaconf.") ||
-      name == "argparse.Namespace";
+  return name.starts_with("torch._utils._rebuild_") || name.starts_with("collections.") ||
+      name.starts_with("omegaconf.") || name == "argparse.Namespace";
 }
 
 /// True for a model's dictionary: names to tensors.
@@ -30,22 +29,18 @@ constexpr std::string_view kWrappers[] = {"module.", "_orig_mod."};
 
 /// The wrappers, one in the other, that all names begin with. Error when some
 /// begin with one and others do not.
-std::string common_wrapper(
-    const std::vector<std::string_view>& names,
-    const std::string& where) {
+std::string common_wrapper(const std::vector<std::string_view>& names, const std::string& where) {
   std::string common;
   for (bool more = true; more;) {
     more = false;
     for (const std::string_view wrapper : kWrappers) {
       const std::string wrapped = concat(common, wrapper);
-      const auto other =
-          std::find_if(names.begin(), names.end(), [&](std::string_view name) {
-            return !name.starts_with(wrapped);
-          });
-      const auto one =
-          std::find_if(names.begin(), names.end(), [&](std::string_view name) {
-            return name.starts_with(wrapped);
-          });
+      const auto other = std::find_if(names.begin(), names.end(), [&](std::string_view name) {
+        return !name.starts_with(wrapped);
+      });
+      const auto one = std::find_if(names.begin(), names.end(), [&](std::string_view name) {
+        return name.starts_with(wrapped);
+      });
       SEQCONV_CHECK(
           one == names.end() || other == names.end(),
           where,
@@ -84,14 +79,10 @@ void merge(Json& arguments, const Json& table) {
 
 }  // namespace
 
-FairseqCheckpoint::FairseqCheckpoint(
-    const std::filesystem::path& path,
-    CheckpointWeights weights)
+FairseqCheckpoint::FairseqCheckpoint(const std::filesystem::path& path, CheckpointWeights weights)
     : FairseqCheckpoint(PyTorchFile(path), weights) {}
 
-FairseqCheckpoint::FairseqCheckpoint(
-    PyTorchFile file,
-    CheckpointWeights weights)
+FairseqCheckpoint::FairseqCheckpoint(PyTorchFile file, CheckpointWeights weights)
     : file_(std::move(file)) {
   const PickleValue root = file_.root();
   SEQCONV_CHECK(
@@ -106,15 +97,13 @@ FairseqCheckpoint::FairseqCheckpoint(
     SEQCONV_CHECK(
         is_state(ema),
         where(),
-        ": the checkpoint holds no moving average of the weights "
-        "(extra_state.ema)");
+        ": the checkpoint holds no moving average of the weights (extra_state.ema)");
     read_model(ema);
   } else {
     SEQCONV_CHECK(
         !model.entries().empty() || (model.is_none() && is_state(root)),
         where(),
-        ": the checkpoint must hold a dictionary of tensors under 'model', but "
-        "'model' is ",
+        ": the checkpoint must hold a dictionary of tensors under 'model', but 'model' is ",
         model.is_none() ? "not there" : model.description());
     read_model(model.is_none() ? root : model);
   }
@@ -171,8 +160,7 @@ void FairseqCheckpoint::read_source_cut(const Json& task) {
     return;
   const Json truncates = task.value("truncate_source", Json());
   SEQCONV_CHECK(
-      truncates.is_null() || truncates.is_boolean() ||
-          truncates.is_number_integer(),
+      truncates.is_null() || truncates.is_boolean() || truncates.is_number_integer(),
       where(),
       ": the stored argument truncate_source must be true or false, but is ",
       detail::show_json(truncates));
@@ -183,8 +171,8 @@ void FairseqCheckpoint::read_source_cut(const Json& task) {
   SEQCONV_CHECK(
       most.is_number_integer() && most >= 2,
       where(),
-      ": the stored argument max_source_positions, to which truncate_source "
-      "cuts, must be a whole number from 2, but is ",
+      ": the stored argument max_source_positions, to which truncate_source cuts, must be a whole "
+      "number from 2, but is ",
       detail::show_json(most));
   source_cut_ = most.get<int64_t>();
 }
@@ -199,12 +187,7 @@ void FairseqCheckpoint::list_ignored_classes() {
 
 const StridedTensor& FairseqCheckpoint::read(const std::string& name) const {
   const auto found = tensors_.find(name);
-  SEQCONV_CHECK(
-      found != tensors_.end(),
-      where(),
-      ": the checkpoint lacks the tensor '",
-      name,
-      "'");
+  SEQCONV_CHECK(found != tensors_.end(), where(), ": the checkpoint lacks the tensor '", name, "'");
   file_.check_storage({file_.pickle(), values_.at(name)});
   return found->second;
 }

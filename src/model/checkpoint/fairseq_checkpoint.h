@@ -23,17 +23,13 @@ class FairseqCheckpoint {
   /// dictionary alone. Error, naming the file, when it is neither, holds no
   /// such average, something in the model's dictionary is no tensor (with its
   /// class), or a wrapper stands in front of some of its names alone.
-  FairseqCheckpoint(
-      const std::filesystem::path& path,
-      CheckpointWeights weights);
+  FairseqCheckpoint(const std::filesystem::path& path, CheckpointWeights weights);
   FairseqCheckpoint(PyTorchFile file, CheckpointWeights weights);
 
   const std::string& where() const { return file_.where(); }
   /// Tensors by name; bookkeeping ones (see is_bookkeeping) are left out, and
   /// so is wrapper().
-  const std::map<std::string, StridedTensor>& tensors() const {
-    return tensors_;
-  }
+  const std::map<std::string, StridedTensor>& tensors() const { return tensors_; }
   /// Names of those bookkeeping ones.
   const std::set<std::string>& bookkeeping() const { return bookkeeping_; }
   /// The tensor called `name`, whose storage is checked first; Error when there

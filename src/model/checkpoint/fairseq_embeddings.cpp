@@ -21,10 +21,7 @@ bool same(const Clues& clues, const std::string& a, const std::string& b) {
 
 /// Error when an argument says that two matrices are one, but they differ.
 void check_tied_argument(
-    const Clues& clues,
-    const char* argument,
-    const std::string& a,
-    const std::string& b) {
+    const Clues& clues, const char* argument, const std::string& a, const std::string& b) {
   SEQCONV_CHECK(
       !clues.boolean(argument).value_or(false),
       clues.where(),
@@ -39,26 +36,18 @@ void check_tied_argument(
 
 void read_tying(Clues& clues, Task task, ModelOptions& options) {
   std::string output;
-  for (const char* name :
-       {"decoder.embed_out", "decoder.output_projection.weight"})
+  for (const char* name : {"decoder.embed_out", "decoder.output_projection.weight"})
     if (clues.has(name))
       output = name;
   const bool tied = output.empty() || same(clues, output, kDecoderTable);
   if (!tied)
-    check_tied_argument(
-        clues,
-        "share_decoder_input_output_embed",
-        output,
-        kDecoderTable);
+    check_tied_argument(clues, "share_decoder_input_output_embed", output, kDecoderTable);
   options.tie = tied ? Tying::kDecoder : Tying::kNone;
   if (task == Task::kTranslation) {
     const bool joined = same(clues, kEncoderTable, kDecoderTable);
     if (!joined || !tied)
       check_tied_argument(
-          clues,
-          "share_all_embeddings",
-          joined ? output : kEncoderTable,
-          kDecoderTable);
+          clues, "share_all_embeddings", joined ? output : kEncoderTable, kDecoderTable);
     if (tied && joined)
       options.tie = Tying::kAll;
   }
@@ -78,11 +67,9 @@ struct Projection {
 };
 
 /// Its width, 0 where there is none.
-int64_t
-read_projection(Clues& clues, const Projection& projection, int64_t dim) {
-  const auto given = projection.argument == nullptr
-      ? std::nullopt
-      : clues.integer(projection.argument);
+int64_t read_projection(Clues& clues, const Projection& projection, int64_t dim) {
+  const auto given =
+      projection.argument == nullptr ? std::nullopt : clues.integer(projection.argument);
   if (clues.has(projection.tensor))
     return clues.decide<int64_t>(
         projection.key,
@@ -148,10 +135,7 @@ bool divides(const Numbers& widths, double factor) {
 
 /// The divisor of the bands' widths, if no argument says it. Widths that were
 /// rounded down leave several: a whole number, or else the largest.
-double factor_of(
-    const Clues& clues,
-    const std::string& argument,
-    const Numbers& widths) {
+double factor_of(const Clues& clues, const std::string& argument, const Numbers& widths) {
   if (const auto factor = clues.real(argument))
     return *factor;
   if (widths.size() < 2 || std::ranges::min(widths) < 1)
@@ -180,20 +164,14 @@ void read_bands(Clues& clues, ModelOptions& options) {
   adaptive.input_cutoffs = cutoffs_of(rows);
   adaptive.input_dim = widths[0] == options.dim ? 0 : widths[0];
   adaptive.input_factor = factor_of(clues, "adaptive_input_factor", widths);
-  clues.note(
-      "model.adaptive.input_cutoffs",
-      adaptive.input_cutoffs,
-      "shapes of " + kBands + "*");
+  clues.note("model.adaptive.input_cutoffs", adaptive.input_cutoffs, "shapes of " + kBands + "*");
   clues.note(
       "model.adaptive.input_factor",
       adaptive.input_factor,
-      clues.real("adaptive_input_factor")
-          ? "stored argument adaptive_input_factor"
-          : "shapes of " + kBands + "*");
+      clues.real("adaptive_input_factor") ? "stored argument adaptive_input_factor"
+                                          : "shapes of " + kBands + "*");
   if (rows.size() == 1)
-    fail(
-        clues.where(),
-        ": an adaptive input must have two bands or more, but has one");
+    fail(clues.where(), ": an adaptive input must have two bands or more, but has one");
 }
 
 /// Tail projections that are the input's lie as those do, [C, width].
@@ -211,27 +189,23 @@ void read_adaptive_softmax(Clues& clues, ModelOptions& options) {
   const bool tied = clues.has(kSoftmax + "head.class_proj.weight");
   Numbers tail_rows;
   Numbers widths = {0};
-  for (int64_t i = 0; clues.has(concat(kSoftmax, "tail.", i, ".2.weight"));
-       ++i) {
-    const Numbers& shape =
-        clues.shape(concat(kSoftmax, "tail.", i, ".2.weight"), 2);
+  for (int64_t i = 0; clues.has(concat(kSoftmax, "tail.", i, ".2.weight")); ++i) {
+    const Numbers& shape = clues.shape(concat(kSoftmax, "tail.", i, ".2.weight"), 2);
     tail_rows.push_back(shape[0]);
     widths.push_back(shape[1]);
   }
   SEQCONV_CHECK(
       !tail_rows.empty(),
       clues.where(),
-      ": an adaptive softmax (adaptive_softmax_cutoff) must have a tail, but "
-      "there is no ",
+      ": an adaptive softmax (adaptive_softmax_cutoff) must have a tail, but there is no ",
       kSoftmax,
       "tail.0.2.weight");
   const auto tails = static_cast<int64_t>(tail_rows.size());
   std::string head = kSoftmax + "head.weight";
   if (tied)
     head = kSoftmax +
-        (clues.has(kSoftmax + "head.word_proj.weight")
-             ? "head.word_proj.weight"
-             : "head.word_proj.1.weight");
+        (clues.has(kSoftmax + "head.word_proj.weight") ? "head.word_proj.weight"
+                                                       : "head.word_proj.1.weight");
   Numbers rows = {clues.shape(head, 2)[0] - (tied ? 0 : tails)};
   rows.insert(rows.end(), tail_rows.begin(), tail_rows.end());
   adaptive.softmax_cutoffs = cutoffs_of(rows);
@@ -241,9 +215,7 @@ void read_adaptive_softmax(Clues& clues, ModelOptions& options) {
   adaptive.tie_projections = tied && projections_tied(clues, options);
   options.tie = tied ? Tying::kDecoder : Tying::kNone;
   clues.note(
-      "model.adaptive.softmax_cutoffs",
-      adaptive.softmax_cutoffs,
-      "shapes of " + kSoftmax + "*");
+      "model.adaptive.softmax_cutoffs", adaptive.softmax_cutoffs, "shapes of " + kSoftmax + "*");
   clues.note("model.tie", enum_name(options.tie), "names of tensors");
   clues.note(
       "model.adaptive.tie_projections",
@@ -266,8 +238,7 @@ struct FoundPositions {
 
 /// What is left when there is no table: sines, of which older files hold a
 /// buffer, or nothing, which only arguments and presets tell.
-PositionKind
-kind_without_table(Clues& clues, const PositionNames& names, bool none) {
+PositionKind kind_without_table(Clues& clues, const PositionNames& names, bool none) {
   const char* argument = "no_token_positional_embeddings";
   const std::string buffer = names.side + ".embed_positions._float_tensor";
   const bool buffered = clues.checkpoint().bookkeeping().contains(buffer);
@@ -282,11 +253,9 @@ kind_without_table(Clues& clues, const PositionNames& names, bool none) {
       "'");
   const ModelOptions* preset = silent ? clues.preset() : nullptr;
   if (preset != nullptr)
-    none = preset->positions_of(
-               names.side == "encoder" ? preset->encoder : preset->decoder) ==
+    none = preset->positions_of(names.side == "encoder" ? preset->encoder : preset->decoder) ==
         PositionKind::kNone;
-  const PositionKind kind =
-      none ? PositionKind::kNone : PositionKind::kSinusoidal;
+  const PositionKind kind = none ? PositionKind::kNone : PositionKind::kSinusoidal;
   clues.note(
       names.keys + "positions",
       enum_name(kind),
@@ -300,8 +269,7 @@ kind_without_table(Clues& clues, const PositionNames& names, bool none) {
 FoundPositions read_side_positions(Clues& clues, const PositionNames& names) {
   const std::string table = names.side + ".embed_positions.weight";
   const bool learned = clues.has(table);
-  const bool none =
-      clues.boolean("no_token_positional_embeddings").value_or(false);
+  const bool none = clues.boolean("no_token_positional_embeddings").value_or(false);
   const std::string argument = names.side + "_learned_pos";
   SEQCONV_CHECK(
       learned ? !none && clues.boolean(argument).value_or(true)
@@ -342,15 +310,12 @@ void read_positions(Clues& clues, Task task, ModelOptions& options) {
   options.max_positions = or_default(decoder.longest);
   if (task == Task::kLanguageModel)
     return;
-  const FoundPositions encoder = read_side_positions(
-      clues,
-      {"encoder", "max_source_positions", "model.encoder."});
+  const FoundPositions encoder =
+      read_side_positions(clues, {"encoder", "max_source_positions", "model.encoder."});
   if (encoder.kind != decoder.kind)
     options.encoder.positions = as_side_positions(encoder.kind);
-  if (encoder.kind != PositionKind::kLearned &&
-      decoder.kind != PositionKind::kLearned)
-    options.max_positions =
-        or_default(std::max(encoder.longest, decoder.longest));
+  if (encoder.kind != PositionKind::kLearned && decoder.kind != PositionKind::kLearned)
+    options.max_positions = or_default(std::max(encoder.longest, decoder.longest));
   else if (or_default(encoder.longest) != options.max_positions)
     options.encoder.max_positions = or_default(encoder.longest);
 }

@@ -28,8 +28,8 @@ bool is_talk(BlockKind kind) {
   return mixer && !mixer->conv_type;
 }
 
-std::optional<int64_t>
-heads_by_shape(BlockKind kind, const std::vector<int64_t>& shape, bool causal) {
+std::optional<int64_t> heads_by_shape(
+    BlockKind kind, const std::vector<int64_t>& shape, bool causal) {
   switch (kind) {
     case BlockKind::kLightConv:  // [H, 1, K]
       return shape[0];
@@ -41,9 +41,7 @@ heads_by_shape(BlockKind kind, const std::vector<int64_t>& shape, bool causal) {
 }
 
 std::optional<int64_t> kernel_size_by_shape(
-    BlockKind kind,
-    const std::vector<int64_t>& shape,
-    int64_t heads) {
+    BlockKind kind, const std::vector<int64_t>& shape, int64_t heads) {
   switch (kind) {
     case BlockKind::kLightConv:  // [H, 1, K]
       return shape.back();
@@ -55,13 +53,10 @@ std::optional<int64_t> kernel_size_by_shape(
 }
 
 std::string their_mixer_parameter(std::string_view ours) {
-  return ours == "conv.weight_linear" ? "conv.weight_linear.weight"
-                                      : std::string(ours);
+  return ours == "conv.weight_linear" ? "conv.weight_linear.weight" : std::string(ours);
 }
 
-std::vector<int64_t> their_shape(
-    std::string_view name,
-    const std::vector<int64_t>& shape) {
+std::vector<int64_t> their_shape(std::string_view name, const std::vector<int64_t>& shape) {
   if (name.ends_with(".conv.weight") && shape.size() == 2)
     return {shape[0], 1, shape[1]};
   return shape;

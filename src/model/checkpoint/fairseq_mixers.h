@@ -34,23 +34,19 @@ const FairseqMixer* fairseq_mixer(BlockKind kind);
 bool is_talk(BlockKind kind);
 
 /// Heads by the shape of the telling tensor; empty: it does not say.
-std::optional<int64_t>
-heads_by_shape(BlockKind kind, const std::vector<int64_t>& shape, bool causal);
+std::optional<int64_t> heads_by_shape(
+    BlockKind kind, const std::vector<int64_t>& shape, bool causal);
 
 /// Kernel width by the shape of the telling tensor; empty: it does not say, and
 /// -1: its rows are not as many for each head.
 std::optional<int64_t> kernel_size_by_shape(
-    BlockKind kind,
-    const std::vector<int64_t>& shape,
-    int64_t heads);
+    BlockKind kind, const std::vector<int64_t>& shape, int64_t heads);
 
 /// Their name of a mixer's parameter, both without the layer's.
 std::string their_mixer_parameter(std::string_view ours);
 
 /// The shape under which they keep a tensor.
-std::vector<int64_t> their_shape(
-    std::string_view name,
-    const std::vector<int64_t>& shape);
+std::vector<int64_t> their_shape(std::string_view name, const std::vector<int64_t>& shape);
 
 /// Why they have no module for a mixer ("its block is cnn"); empty: they have.
 std::string why_not_theirs(const MixerOptions& mixer);

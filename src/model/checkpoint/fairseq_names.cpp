@@ -54,10 +54,7 @@ class LayerNames {
   }
 
   /// The encoder's norms have changed their names.
-  void fill_norm(
-      std::string_view rest,
-      const std::string& norm,
-      Correspondence& found) const {
+  void fill_norm(std::string_view rest, const std::string& norm, Correspondence& found) const {
     if (!encoder_)
       return add(found, concat(norm, rest));
     add(found, concat("layer_norms.", norm, rest));
@@ -81,8 +78,7 @@ class LayerNames {
           {{attention + "k_proj." + kind}, {attention + "v_proj." + kind}});
     const std::string fused = attention + "in_proj_" + kind;
     found.alternatives.push_back(
-        {query ? TheirRows{fused, 0, dim_, 3 * dim_}
-               : TheirRows{fused, dim_, 2 * dim_, 3 * dim_}});
+        {query ? TheirRows{fused, 0, dim_, 3 * dim_} : TheirRows{fused, dim_, 2 * dim_, 3 * dim_}});
   }
 
   std::string theirs_;
@@ -98,10 +94,7 @@ std::string band_name(std::string_view name) {
   return concat(".", name, table ? ".0.weight" : ".1.weight");
 }
 
-void fill_embedding(
-    const std::string& side,
-    std::string_view name,
-    Correspondence& found) {
+void fill_embedding(const std::string& side, std::string_view name, Correspondence& found) {
   std::string theirs = side + "embed_tokens";
   if (name == "positions")
     theirs = side + "embed_positions.weight";
@@ -120,9 +113,7 @@ void fill_output(std::string_view name, Correspondence& found) {
     return;
   }
   if (!strip(name, "adaptive.")) {
-    found.alternatives = {
-        {{"decoder.embed_out"}},
-        {{"decoder.output_projection.weight"}}};
+    found.alternatives = {{{"decoder.embed_out"}}, {{"decoder.output_projection.weight"}}};
     found.main = 1;
     return;
   }
@@ -163,17 +154,13 @@ Correspondence place(const ParameterShape& ours, int64_t dim) {
 }
 
 /// The adaptive softmax's names of matrices that are the input's.
-void share_bands(
-    const ModelOptions& options,
-    int64_t tails,
-    std::vector<SharedTensor>& shared) {
+void share_bands(const ModelOptions& options, int64_t tails, std::vector<SharedTensor>& shared) {
   const std::string input = "decoder.embed_tokens.embeddings.";
   const std::string softmax = "decoder.adaptive_softmax.";
   const int64_t width = options.adaptive.input_dim;
   const bool projected = width > 0 && width != options.dim;
   shared.push_back(
-      {softmax +
-           (projected ? "head.word_proj.1.weight" : "head.word_proj.weight"),
+      {softmax + (projected ? "head.word_proj.1.weight" : "head.word_proj.weight"),
        input + "0.0.weight"});
   for (int64_t i = 0; i < tails; ++i) {
     const std::string tail = concat(softmax, "tail.", i);
@@ -184,12 +171,11 @@ void share_bands(
   }
 }
 
-std::vector<SharedTensor>
-shared_tensors(const ModelOptions& options, Task task, int64_t vocabulary) {
+std::vector<SharedTensor> shared_tensors(
+    const ModelOptions& options, Task task, int64_t vocabulary) {
   std::vector<SharedTensor> shared;
   const bool all = task == Task::kTranslation && options.tie == Tying::kAll;
-  const std::string table =
-      all ? "encoder.embed_tokens.weight" : "decoder.embed_tokens.weight";
+  const std::string table = all ? "encoder.embed_tokens.weight" : "decoder.embed_tokens.weight";
   if (all)
     shared.push_back({"decoder.embed_tokens.weight", table});
   if (options.tie == Tying::kNone)
@@ -209,25 +195,17 @@ void check_side(const ModelOptions& options, Task task, Side side) {
   const bool encoder = side == Side::kEncoder;
   const StackOptions& stack = encoder ? options.encoder : options.decoder;
   for (int64_t i = 0; i < stack.layers; ++i) {
-    const std::string why =
-        why_not_theirs(layer_options(options, task, side, i).mixer);
+    const std::string why = why_not_theirs(layer_options(options, task, side, i).mixer);
     if (!why.empty())
       fail_usage(
-          "fairseq has no module for ",
-          encoder ? "encoder" : "decoder",
-          " layer ",
-          i,
-          ": ",
-          why);
+          "fairseq has no module for ", encoder ? "encoder" : "decoder", " layer ", i, ": ", why);
   }
 }
 
 }  // namespace
 
 FairseqLayout fairseq_layout(
-    const ModelOptions& options,
-    Task task,
-    const VocabularySizes& vocabulary) {
+    const ModelOptions& options, Task task, const VocabularySizes& vocabulary) {
   if (task == Task::kTranslation)
     check_side(options, task, Side::kEncoder);
   check_side(options, task, Side::kDecoder);
@@ -239,14 +217,10 @@ FairseqLayout fairseq_layout(
 }
 
 bool is_bookkeeping(const std::string& name) {
-  static constexpr std::string_view kEnds[] = {
-      "version",
-      "_float_tensor",
-      "conv.conv_bias"};
+  static constexpr std::string_view kEnds[] = {"version", "_float_tensor", "conv.conv_bias"};
   for (const std::string_view end : kEnds)
     if (name.ends_with(end) &&
-        (name.size() == end.size() ||
-         name[name.size() - end.size() - 1] == '.'))
+        (name.size() == end.size() || name[name.size() - end.size() - 1] == '.'))
       return true;
   return false;
 }

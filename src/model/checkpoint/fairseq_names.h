@@ -48,9 +48,7 @@ struct FairseqLayout {
 /// of convolutions, a query, renormalised edges, normalisations other than
 /// softmax and none.
 FairseqLayout fairseq_layout(
-    const ModelOptions& options,
-    Task task,
-    const VocabularySizes& vocabulary);
+    const ModelOptions& options, Task task, const VocabularySizes& vocabulary);
 
 /// True for tensors that carry nothing: versions, position buffers, and the
 /// conv_bias that fairseq registers without ever setting or using it.

@@ -14,10 +14,7 @@ std::string cutoff_text(const std::vector<int64_t>& cutoffs) {
   return text;
 }
 
-void check_uniform(
-    const StackOptions& stack,
-    const std::string& side,
-    int64_t dim) {
+void check_uniform(const StackOptions& stack, const std::string& side, int64_t dim) {
   for (int64_t layer = 0; layer < stack.layers; ++layer) {
     if (stack.block_at(layer) != stack.block_at(0) ||
         stack.conv_dim_at(layer, dim) != stack.conv_dim_at(0, dim) ||
@@ -67,30 +64,25 @@ void add_stack(
   settings[side + "_attention_heads"] = stack.heads;
   Json widths = Json::array();
   for (int64_t layer = 0; layer < stack.layers; ++layer)
-    widths.push_back(
-        talk ? stack.max_offset_at(layer) : stack.kernel_size_at(layer));
+    widths.push_back(talk ? stack.max_offset_at(layer) : stack.kernel_size_at(layer));
   settings[side + "_kernel_size_list"] = widths;
   settings[side + "_glu"] = stack.glu_at(0);
   if (const char* type = fairseq_mixer(stack.block_at(0))->conv_type)
     settings[side + "_conv_type"] = type;
-  settings[side + "_normalize_before"] =
-      options.norm_of(stack) == NormPlacement::kPre;
-  settings[side + "_learned_pos"] =
-      options.positions_of(stack) == PositionKind::kLearned;
+  settings[side + "_normalize_before"] = options.norm_of(stack) == NormPlacement::kPre;
+  settings[side + "_learned_pos"] = options.positions_of(stack) == PositionKind::kLearned;
 }
 
 /// A language model has its decoder's length under both names.
 void add_positions(Json& settings, const ModelOptions& options, Task task) {
-  const StackOptions& source =
-      task == Task::kTranslation ? options.encoder : options.decoder;
+  const StackOptions& source = task == Task::kTranslation ? options.encoder : options.decoder;
   const auto has_none = [&](const StackOptions& side) {
     return options.positions_of(side) == PositionKind::kNone;
   };
   const bool none = has_none(options.decoder);
   if (has_none(source) != none)
     fail_usage(
-        "fairseq's models have positions on both sides or on neither, but this "
-        "model's ",
+        "fairseq's models have positions on both sides or on neither, but this model's ",
         none ? "decoder" : "encoder",
         " alone has none");
   settings["no_token_positional_embeddings"] = none;
@@ -111,8 +103,7 @@ void add_adaptive(Json& settings, const ModelOptions& options) {
   settings["adaptive_softmax_cutoff"] = cutoffs(adaptive.softmax_cutoffs);
   settings["adaptive_softmax_factor"] = adaptive.softmax_factor;
   settings["adaptive_softmax_dropout"] = adaptive.softmax_dropout;
-  settings["tie_adaptive_weights"] =
-      banded && softmax && options.tie != Tying::kNone;
+  settings["tie_adaptive_weights"] = banded && softmax && options.tie != Tying::kNone;
   settings["tie_adaptive_proj"] = adaptive.tie_projections;
   settings["character_embeddings"] = false;
   if (adaptive.input_dim > 0)
@@ -144,16 +135,11 @@ bool is_talk(const ModelOptions& options) {
   return is_talk(options.decoder.block_at(0));
 }
 
-Json fairseq_settings(
-    const ModelOptions& options,
-    Task task,
-    const TaskSettings& settings) {
+Json fairseq_settings(const ModelOptions& options, Task task, const TaskSettings& settings) {
   check_activation(options);
   const bool translates = task == Task::kTranslation;
   if (translates && is_talk(options) != is_talk(options.encoder.block_at(0)))
-    fail_usage(
-        "no other program has TaLK convolutions on one side only, but this "
-        "model does");
+    fail_usage("no other program has TaLK convolutions on one side only, but this model does");
   std::string name = is_talk(options) ? "talkconv" : "lightconv";
   if (!translates)
     name += "_lm";
@@ -168,18 +154,14 @@ Json fairseq_settings(
   model["relu_dropout"] = options.activation_dropout;
   model["input_dropout"] = options.input_dropout;
   model["weight_dropout"] = options.weight_dropout;
-  model["weight_softmax"] =
-      options.decoder.normalization_at(0) == kernels::Normalization::kSoftmax;
+  model["weight_softmax"] = options.decoder.normalization_at(0) == kernels::Normalization::kSoftmax;
   model["share_all_embeddings"] = translates && options.tie == Tying::kAll;
   model["share_decoder_input_output_embed"] =
       options.tie != Tying::kNone && options.adaptive.softmax_cutoffs.empty();
   add_positions(model, options, task);
   if (!translates || !options.adaptive.softmax_cutoffs.empty())
     add_adaptive(model, options);
-  return {
-      {"_name", nullptr},
-      {"model", model},
-      {"task", task_part(task, settings)}};
+  return {{"_name", nullptr}, {"model", model}, {"task", task_part(task, settings)}};
 }
 
 }  // namespace seqconv::internal

@@ -19,10 +19,7 @@ struct TaskSettings {
 /// layers of one side that differ in more than their kernels, heads of
 /// convolutions other than those of attention, another activation than that of
 /// the blocks.
-Json fairseq_settings(
-    const ModelOptions& options,
-    Task task,
-    const TaskSettings& settings);
+Json fairseq_settings(const ModelOptions& options, Task task, const TaskSettings& settings);
 
 /// True for a model of TaLK convolutions.
 bool is_talk(const ModelOptions& options);

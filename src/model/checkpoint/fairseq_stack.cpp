@@ -11,9 +11,7 @@ using Numbers = Clues::Numbers;
 /// One value for all when they are equal.
 template <class List>
 List shortened(List list) {
-  if (std::all_of(list.begin(), list.end(), [&](const auto& entry) {
-        return entry == list[0];
-      }))
+  if (std::all_of(list.begin(), list.end(), [&](const auto& entry) { return entry == list[0]; }))
     list.resize(1);
   return list;
 }
@@ -24,8 +22,7 @@ class StackReader {
   StackReader(Clues& clues, const std::string& side, int64_t dim)
       : clues_(clues), side_(side), dim_(dim) {
     if (clues.preset())
-      preset_ = side == "encoder" ? &clues.preset()->encoder
-                                  : &clues.preset()->decoder;
+      preset_ = side == "encoder" ? &clues.preset()->encoder : &clues.preset()->decoder;
   }
 
   StackOptions read() {
@@ -48,9 +45,7 @@ class StackReader {
   }
 
  private:
-  std::string key(const std::string& name) const {
-    return "model." + side_ + "." + name;
-  }
+  std::string key(const std::string& name) const { return "model." + side_ + "." + name; }
   void note(const std::string& name, const Json& value, const char* reason) {
     clues_.note(key(name), value, reason);
   }
@@ -65,9 +60,8 @@ class StackReader {
     if (layers == 0)
       fail(
           clues_.where(),
-          ": the checkpoint must hold the layers of a LightConv, DynamicConv "
-          "or "
-          "TaLK model, but has no ",
+          ": the checkpoint must hold the layers of a LightConv, DynamicConv or TaLK model, but "
+          "has no ",
           place(0, "*"));
     return clues_.decide<int64_t>(
         key("layers"),
@@ -103,8 +97,7 @@ class StackReader {
 
   /// Whether linear1 makes a gate.
   bool gated(int64_t layer) const {
-    return clues_.shape(place(layer, "linear1.weight"), 2)[0] ==
-        2 * conv_dim(layer);
+    return clues_.shape(place(layer, "linear1.weight"), 2)[0] == 2 * conv_dim(layer);
   }
 
   void read_conv_dim() {
@@ -135,9 +128,7 @@ class StackReader {
   std::string telling(int64_t layer) const {
     return place(layer, fairseq_mixer(stack_.block_at(layer))->tensor);
   }
-  const Numbers& telling_shape(int64_t layer) const {
-    return clues_.shape(telling(layer), 2);
-  }
+  const Numbers& telling_shape(int64_t layer) const { return clues_.shape(telling(layer), 2); }
 
   std::optional<int64_t> heads_of(int64_t layer) const {
     return heads_by_shape(
@@ -150,19 +141,13 @@ class StackReader {
     const std::string argument = side_ + "_attention_heads";
     std::optional<int64_t> given = clues_.integer(argument);
     const auto kernels = clues_.integers(side_ + "_kernel_size_list");
-    if (!given && kernels && !kernels->empty() && kernels->front() > 0 &&
-        !heads_of(0))
+    if (!given && kernels && !kernels->empty() && kernels->front() > 0 && !heads_of(0))
       given = telling_shape(0)[0] / kernels->front();  // a row a head and tap
     std::optional<int64_t> preset;
     if (preset_)
       preset = preset_->heads;
     stack_.heads = clues_.decide<int64_t>(
-        key("heads"),
-        heads_of(0),
-        place(0, "conv"),
-        given,
-        argument,
-        preset);
+        key("heads"), heads_of(0), place(0, "conv"), given, argument, preset);
     for (int64_t layer = 1; layer < stack_.layers; ++layer)
       if (const auto heads = heads_of(layer))
         SEQCONV_CHECK(
@@ -179,9 +164,7 @@ class StackReader {
   }
 
   /// What the stored list or the preset says of a layer.
-  static std::optional<int64_t> entry(
-      const std::optional<Numbers>& list,
-      int64_t layer) {
+  static std::optional<int64_t> entry(const std::optional<Numbers>& list, int64_t layer) {
     if (!list || list->empty())
       return {};
     if (list->size() == 1)
@@ -198,8 +181,7 @@ class StackReader {
       const bool talk = is_talk(stack_.block_at(layer));
       std::optional<int64_t> preset;
       if (preset_ && layer < preset_->layers)
-        preset = talk ? preset_->max_offset_at(layer)
-                      : preset_->kernel_size_at(layer);
+        preset = talk ? preset_->max_offset_at(layer) : preset_->kernel_size_at(layer);
       const int64_t width = clues_.decide<int64_t>(
           concat(key(talk ? "max_offsets" : "kernel_sizes"), "[", layer, "]"),
           kernel_size_of(layer),
@@ -211,9 +193,7 @@ class StackReader {
       offsets.push_back(talk ? width : 0);
     }
     const auto used = [](const Numbers& widths) {
-      return std::any_of(widths.begin(), widths.end(), [](int64_t width) {
-        return width != 0;
-      });
+      return std::any_of(widths.begin(), widths.end(), [](int64_t width) { return width != 0; });
     };
     if (used(kernels))
       stack_.kernel_sizes = kernels;
@@ -224,8 +204,7 @@ class StackReader {
   /// The kernel's width by the tensor that tells it.
   std::optional<int64_t> kernel_size_of(int64_t layer) const {
     const Numbers& shape = telling_shape(layer);
-    const auto width =
-        kernel_size_by_shape(stack_.block_at(layer), shape, stack_.heads);
+    const auto width = kernel_size_by_shape(stack_.block_at(layer), shape, stack_.heads);
     SEQCONV_CHECK(
         width != -1,
         clues_.where(),
@@ -244,8 +223,7 @@ class StackReader {
     using kernels::Normalization;
     const char* reason = "assumed: fairseq's default";
     if (const auto softmax = clues_.boolean("weight_softmax")) {
-      stack_.normalization = {
-          *softmax ? Normalization::kSoftmax : Normalization::kNone};
+      stack_.normalization = {*softmax ? Normalization::kSoftmax : Normalization::kNone};
       reason = "stored argument weight_softmax";
     } else if (preset_) {
       stack_.normalization = preset_->normalization;

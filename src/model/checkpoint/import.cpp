@@ -41,8 +41,7 @@ void report(const FairseqCheckpoint& checkpoint) {
         "' in front of all names of tensors");
   if (checkpoint.has_other_ema())
     log_info(
-        checkpoint.where(),
-        ": holds a moving average of the weights too, which --ema would take");
+        checkpoint.where(), ": holds a moving average of the weights too, which --ema would take");
   if (checkpoint.arguments().empty())
     log_info(checkpoint.where(), ": holds no arguments of its training");
 }
@@ -62,9 +61,7 @@ void check_not_a_source(const ImportRequest& request) {
 }
 
 Sources open_checkpoints(const ImportRequest& request) {
-  SEQCONV_CHECK(
-      !request.checkpoints.empty(),
-      "an import needs a checkpoint, but got none");
+  SEQCONV_CHECK(!request.checkpoints.empty(), "an import needs a checkpoint, but got none");
   Sources sources;
   for (const std::string& file : request.checkpoints) {
     sources.push_back({FairseqCheckpoint(file, request.weights), {}});
@@ -83,17 +80,14 @@ StreamOptions read_stream(const FairseqCheckpoint& checkpoint) {
   else if (mode == "complete_doc")
     stream.samples = SampleKind::kDocumentBlocks;
   const Json tokens = arguments.value("tokens_per_sample", Json());
-  if (tokens.is_number_integer() && tokens.get<int64_t>() > 0 &&
-      tokens.get<int64_t>() <= (1 << 20))
+  if (tokens.is_number_integer() && tokens.get<int64_t>() > 0 && tokens.get<int64_t>() <= (1 << 20))
     stream.block_tokens = tokens.get<int64_t>();
   log_info(
       "  stream.samples = ",
       enum_name(stream.samples),
       ", stream.block_tokens = ",
       stream.block_tokens,
-      mode.is_null() ? " (defaults)"
-                     : " (stored arguments sample_break_mode, "
-                       "tokens_per_sample)");
+      mode.is_null() ? " (defaults)" : " (stored arguments sample_break_mode, tokens_per_sample)");
   return stream;
 }
 
@@ -116,9 +110,7 @@ void release(const Sources& sources) {
 }
 
 void require_finite_part(
-    const FairseqCheckpoint& checkpoint,
-    const TheirRows& part,
-    size_t not_finite) {
+    const FairseqCheckpoint& checkpoint, const TheirRows& part, size_t not_finite) {
   require_finite(not_finite, concat(checkpoint.where(), ": '", part.name, "'"));
 }
 
@@ -140,16 +132,11 @@ void copy_parameter(const Source& source, size_t index, const ByteSink& sink) {
 /// Rows [begin, begin + rows) of part number `part` of a parameter, the mean
 /// over the sources.
 std::vector<float> mean_of_rows(
-    const Sources& sources,
-    size_t index,
-    size_t part,
-    int64_t begin,
-    int64_t rows) {
+    const Sources& sources, size_t index, size_t part, int64_t begin, int64_t rows) {
   std::vector<double> sums;
   for (const Source& source : sources) {
     const TheirRows& theirs = source.parameters[index].parts[part];
-    const StridedTensor tensor =
-        rows_of(source.checkpoint, theirs).rows(begin, rows);
+    const StridedTensor tensor = rows_of(source.checkpoint, theirs).rows(begin, rows);
     sums.resize(static_cast<size_t>(tensor.count()));
     size_t at = 0;
     size_t not_finite = 0;
@@ -157,10 +144,7 @@ std::vector<float> mean_of_rows(
       const size_t count = piece.size() / element_size(tensor.type);
       not_finite += count_not_finite(tensor.type, piece);
       add_elements(
-          tensor.type,
-          piece,
-          std::span(sums).subspan(at, count),
-          source.checkpoint.where());
+          tensor.type, piece, std::span(sums).subspan(at, count), source.checkpoint.where());
       at += count;
     });
     require_finite_part(source.checkpoint, theirs, not_finite);
@@ -168,10 +152,7 @@ std::vector<float> mean_of_rows(
   return mean_of(sums, static_cast<double>(sources.size()));
 }
 
-void average_parameter(
-    const Sources& sources,
-    size_t index,
-    const ByteSink& sink) {
+void average_parameter(const Sources& sources, size_t index, const ByteSink& sink) {
   for (const Source& source : sources) {
     check_storages(source, index);
     source.checkpoint.release();
@@ -179,16 +160,13 @@ void average_parameter(
   const MatchedParameter& first = sources.front().parameters[index];
   int64_t since_release = 0;
   for (size_t part = 0; part < first.parts.size(); ++part) {
-    const StridedTensor tensor =
-        rows_of(sources.front().checkpoint, first.parts[part]);
+    const StridedTensor tensor = rows_of(sources.front().checkpoint, first.parts[part]);
     const int64_t all = tensor.shape.at(0);
     const int64_t width = tensor.count() / std::max<int64_t>(all, 1);
-    const int64_t step =
-        std::max<int64_t>(kElementsAtATime / std::max<int64_t>(width, 1), 1);
+    const int64_t step = std::max<int64_t>(kElementsAtATime / std::max<int64_t>(width, 1), 1);
     for (int64_t begin = 0; begin < all; begin += step) {
       const int64_t rows = std::min(step, all - begin);
-      const std::vector<float> mean =
-          mean_of_rows(sources, index, part, begin, rows);
+      const std::vector<float> mean = mean_of_rows(sources, index, part, begin, rows);
       sink(std::as_bytes(std::span<const float>(mean)));
       since_release += rows * width;
       if (since_release > kElementsToRelease) {
@@ -206,8 +184,7 @@ void write_parameters(const Sources& sources, const fs::path& file) {
   const bool one = sources.size() == 1;
   for (size_t i = 0; i < first.parameters.size(); ++i) {
     const MatchedParameter& parameter = first.parameters[i];
-    const ElementType type =
-        first.checkpoint.tensors().at(parameter.parts[0].name).type;
+    const ElementType type = first.checkpoint.tensors().at(parameter.parts[0].name).type;
     tensors[parameter.ours.name] = {
         one ? type : ElementType::kF32,
         parameter.ours.shape,
@@ -218,22 +195,14 @@ void write_parameters(const Sources& sources, const fs::path& file) {
             average_parameter(sources, i, sink);
         }};
   }
-  stream_safetensors(
-      file,
-      tensors,
-      {{"imported", std::to_string(sources.size())}});
+  stream_safetensors(file, tensors, {{"imported", std::to_string(sources.size())}});
 }
 
 /// What is written is checked first; config.json comes last.
 template <class Description>
 void write_model(
-    Sources& sources,
-    Task task,
-    const Description& description,
-    const fs::path& output) {
-  match(
-      sources,
-      fairseq_layout(description.options, task, description.vocabulary()));
+    Sources& sources, Task task, const Description& description, const fs::path& output) {
+  match(sources, fairseq_layout(description.options, task, description.vocabulary()));
   write_model_folder(
       output,
       [&](const fs::path& file) { write_parameters(sources, file); },
@@ -253,8 +222,7 @@ void import_checkpoint(const ImportRequest& request) {
   ModelOptions preset = ModelOptions::defaults(task);
   if (request.preset)
     request.preset(preset);
-  const DeducedArchitecture found =
-      deduce_architecture(first, request.preset ? &preset : nullptr);
+  const DeducedArchitecture found = deduce_architecture(first, request.preset ? &preset : nullptr);
   for (const std::string& decision : found.decisions)
     log_info("  ", decision);
   switch (task) {
@@ -282,9 +250,7 @@ void import_checkpoint(const ImportRequest& request) {
   }
   log_info(
       "imported ",
-      sources.size() == 1
-          ? first.where()
-          : concat("the mean of ", sources.size(), " checkpoints"),
+      sources.size() == 1 ? first.where() : concat("the mean of ", sources.size(), " checkpoints"),
       " into ",
       output.string());
 }

@@ -13,13 +13,11 @@ int64_t first_size(const StridedTensor& tensor) {
 /// The name of an embedding whose rows are the symbols of a side, and their
 /// number.
 std::pair<std::string, int64_t> embedding_rows(
-    const FairseqCheckpoint& checkpoint,
-    const std::string& side) {
+    const FairseqCheckpoint& checkpoint, const std::string& side) {
   const std::string tokens = side + ".embed_tokens.";
   int64_t rows = 0;
   for (int64_t band = 0;; ++band) {
-    const auto found = checkpoint.tensors().find(
-        concat(tokens, "embeddings.", band, ".0.weight"));
+    const auto found = checkpoint.tensors().find(concat(tokens, "embeddings.", band, ".0.weight"));
     if (found == checkpoint.tensors().end())
       break;
     rows += first_size(found->second);
@@ -74,10 +72,7 @@ void need_dictionary(const std::string& file, const char* flag, Task task) {
         flag);
 }
 
-void need_language(
-    const TextOptions& options,
-    const std::string& language,
-    const char* flag) {
+void need_language(const TextOptions& options, const std::string& language, const char* flag) {
   if (options.tokenizer == Tokenizer::kMoses && language.empty())
     fail_usage("--tokenizer moses needs ", flag, ", a code such as de");
 }
@@ -85,15 +80,12 @@ void need_language(
 }  // namespace
 
 TranslationText import_text(
-    TextOptions options,
-    const FairseqCheckpoint& checkpoint,
-    const ModelOptions& model) {
+    TextOptions options, const FairseqCheckpoint& checkpoint, const ModelOptions& model) {
   if (!options.dictionary.empty())
     fail_usage(
         "--dictionary is for language models, but ",
         checkpoint.where(),
-        " holds a translation model: give --source-dictionary and "
-        "--target-dictionary");
+        " holds a translation model: give --source-dictionary and --target-dictionary");
   options.subword_fallback = false;  // fairseq knows none
   constexpr Task kTask = Task::kTranslation;
   need_dictionary(options.source_dictionary, "--source-dictionary", kTask);
@@ -104,19 +96,12 @@ TranslationText import_text(
       Vocabulary::load(options.target_dictionary).to_text();
   TranslationText text = TranslationText::create(options, {}, {});
   check_vocabulary(
-      checkpoint,
-      "encoder",
-      options.source_dictionary,
-      text.source->vocabulary().size());
+      checkpoint, "encoder", options.source_dictionary, text.source->vocabulary().size());
   check_vocabulary(
-      checkpoint,
-      "decoder",
-      options.target_dictionary,
-      text.target->vocabulary().size());
+      checkpoint, "decoder", options.target_dictionary, text.target->vocabulary().size());
   if (checkpoint.source_cut() > 0) {
-    text.max_source_tokens = std::min(
-        checkpoint.source_cut(),
-        model.max_positions_of(model.encoder));
+    text.max_source_tokens =
+        std::min(checkpoint.source_cut(), model.max_positions_of(model.encoder));
     log_info(
         "  text.max_source_tokens = ",
         text.max_source_tokens,
@@ -127,24 +112,17 @@ TranslationText import_text(
   return text;
 }
 
-LanguageText import_language_text(
-    TextOptions options,
-    const FairseqCheckpoint& checkpoint) {
+LanguageText import_language_text(TextOptions options, const FairseqCheckpoint& checkpoint) {
   if (!options.source_dictionary.empty() || !options.target_dictionary.empty())
     fail_usage(
-        "--source-dictionary and --target-dictionary are for translation "
-        "models, but ",
+        "--source-dictionary and --target-dictionary are for translation models, but ",
         checkpoint.where(),
         " holds a language model: give --dictionary");
   need_dictionary(options.dictionary, "--dictionary", Task::kLanguageModel);
   need_language(options, options.language, "--language");
   options.subword_fallback = false;
   LanguageText text = LanguageText::create(options, {});
-  check_vocabulary(
-      checkpoint,
-      "decoder",
-      options.dictionary,
-      text.text->vocabulary().size());
+  check_vocabulary(checkpoint, "decoder", options.dictionary, text.text->vocabulary().size());
   text.knows_unknown = true;  // fairseq's models have one in every dictionary
   text.samples = sample_lines(*text.text);
   return text;

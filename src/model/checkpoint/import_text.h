@@ -13,13 +13,9 @@ namespace seqconv::internal {
 /// one that does not fit the checkpoint's embeddings. Pieces that a dictionary
 /// lacks are <unk>, as in fairseq, and sources are cut as in its training.
 TranslationText import_text(
-    TextOptions options,
-    const FairseqCheckpoint& checkpoint,
-    const ModelOptions& model);
+    TextOptions options, const FairseqCheckpoint& checkpoint, const ModelOptions& model);
 
 /// The same for a language model.
-LanguageText import_language_text(
-    TextOptions options,
-    const FairseqCheckpoint& checkpoint);
+LanguageText import_language_text(TextOptions options, const FairseqCheckpoint& checkpoint);
 
 }  // namespace seqconv::internal

@@ -22,10 +22,7 @@ constexpr int64_t kProtocols = 5;
 /// The pickle's stack machine, which builds nodes instead of objects.
 class PickleMachine {
  public:
-  PickleMachine(
-      Pickle& pickle,
-      std::span<const std::byte> bytes,
-      const std::string& where)
+  PickleMachine(Pickle& pickle, std::span<const std::byte> bytes, const std::string& where)
       : pickle_(pickle), bytes_(bytes), where_(where) {
     push({});  // node 0 is the kNone that fields refer to by default
     stack_.clear();
@@ -55,10 +52,7 @@ class PickleMachine {
 
   std::span<const std::byte> take(uint64_t size) {
     if (size > bytes_.size() - position_)
-      reject(
-          size,
-          " bytes must follow, but there are only ",
-          bytes_.size() - position_);
+      reject(size, " bytes must follow, but there are only ", bytes_.size() - position_);
     const auto taken = bytes_.subspan(position_, static_cast<size_t>(size));
     position_ += static_cast<size_t>(size);
     return taken;
@@ -76,9 +70,7 @@ class PickleMachine {
   }
   std::string_view line() {
     const auto rest = bytes_.subspan(position_);
-    const std::string_view text(
-        reinterpret_cast<const char*>(rest.data()),
-        rest.size());
+    const std::string_view text(reinterpret_cast<const char*>(rest.data()), rest.size());
     const size_t end = text.find('\n');
     if (end == std::string_view::npos)
       reject("a name has no end");
@@ -107,8 +99,7 @@ class PickleMachine {
   std::vector<PickleId> pop_mark() {
     if (marks_.empty())
       reject("a mark is missing");
-    const auto begin =
-        stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+    const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
     marks_.pop_back();
     std::vector<PickleId> items(begin, stack_.end());
     stack_.erase(begin, stack_.end());
@@ -122,20 +113,13 @@ class PickleMachine {
 
   // Operations.
 
-  void push_integer(int64_t value) {
-    push({.kind = PickleKind::kInt, .integer = value});
-  }
-  void push_bool(bool value) {
-    push({.kind = PickleKind::kBool, .integer = value});
-  }
-  void push_text(PickleKind kind, std::string_view text) {
-    push({.kind = kind, .text = text});
-  }
+  void push_integer(int64_t value) { push({.kind = PickleKind::kInt, .integer = value}); }
+  void push_bool(bool value) { push({.kind = PickleKind::kBool, .integer = value}); }
+  void push_text(PickleKind kind, std::string_view text) { push({.kind = kind, .text = text}); }
 
   /// Little-endian, two's complement, of any length.
   void push_long(std::span<const std::byte> digits) {
-    const bool negative =
-        !digits.empty() && (digits.back() & std::byte{0x80}) != std::byte{0};
+    const bool negative = !digits.empty() && (digits.back() & std::byte{0x80}) != std::byte{0};
     uint64_t value = negative ? ~uint64_t{0} : 0;
     bool fits = true;
     for (size_t i = 0; i < digits.size(); ++i) {
@@ -178,15 +162,11 @@ class PickleMachine {
     const PickleId arguments = pop();
     const PickleNode& callee = pickle_.nodes_[pop()];
     // What an object returns when called is as unknown as the object.
-    if (callee.kind != PickleKind::kGlobal &&
-        callee.kind != PickleKind::kObject)
+    if (callee.kind != PickleKind::kGlobal && callee.kind != PickleKind::kObject)
       reject("only a global can be called");
     if (pickle_.nodes_[arguments].kind != PickleKind::kTuple)
       reject("arguments must be a tuple");
-    push(
-        {.kind = PickleKind::kObject,
-         .text = callee.text,
-         .arguments = arguments});
+    push({.kind = PickleKind::kObject, .text = callee.text, .arguments = arguments});
   }
 
   void build() {
@@ -240,19 +220,14 @@ class PickleMachine {
       case kLongBinGet:
         return get(number<uint32_t>());
       default:
-        if (!push_scalar(opcode) && !push_container(opcode) &&
-            !change_object(opcode))
+        if (!push_scalar(opcode) && !push_container(opcode) && !change_object(opcode))
           reject("no checkpoint uses opcode ", static_cast<int>(opcode));
     }
   }
 
   void check_protocol(int64_t protocol) const {
     if (protocol < 2 || protocol > kProtocols)
-      reject(
-          "the protocol must be 2 to ",
-          kProtocols,
-          ", but it is ",
-          protocol);
+      reject("the protocol must be 2 to ", kProtocols, ", but it is ", protocol);
   }
 
   bool push_scalar(uint8_t opcode) {
@@ -279,8 +254,7 @@ class PickleMachine {
       case kBinFloat:
         push(
             {.kind = PickleKind::kFloat,
-             .real =
-                 std::bit_cast<double>(__builtin_bswap64(number<uint64_t>()))});
+             .real = std::bit_cast<double>(__builtin_bswap64(number<uint64_t>()))});
         return true;
       case kBinUnicode:
         push_text(PickleKind::kString, characters(number<uint32_t>()));
@@ -386,10 +360,7 @@ class PickleMachine {
   std::unordered_map<uint64_t, PickleId> memo_;
 };
 
-Pickle::Pickle(
-    std::span<const std::byte> bytes,
-    const std::string& where,
-    size_t& consumed) {
+Pickle::Pickle(std::span<const std::byte> bytes, const std::string& where, size_t& consumed) {
   consumed = PickleMachine(*this, bytes, where).run();
 }
 

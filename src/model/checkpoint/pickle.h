@@ -42,9 +42,8 @@ struct PickleNode {
   /// Elements; of a dictionary keys and values in turn. An object's are what
   /// was added to it, as to a list or a dictionary.
   std::vector<PickleId> items;
-  PickleId arguments =
-      0;               ///< kObject: a tuple; kPersistent: what is referred to
-  PickleId state = 0;  ///< kObject: what BUILD gave it, or a kNone
+  PickleId arguments = 0;  ///< kObject: a tuple; kPersistent: what is referred to
+  PickleId state = 0;      ///< kObject: what BUILD gave it, or a kNone
 };
 
 class PickleValue;
@@ -58,10 +57,7 @@ class Pickle {
   /// Reads one pickle from the front of `bytes`; `consumed` is its length.
   /// `where` begins messages. Memory is bounded by the pickle's length, and by
   /// a million nodes.
-  Pickle(
-      std::span<const std::byte> bytes,
-      const std::string& where,
-      size_t& consumed);
+  Pickle(std::span<const std::byte> bytes, const std::string& where, size_t& consumed);
 
   PickleValue root() const;
   const PickleNode& node(PickleId id) const { return nodes_[id]; }

@@ -10,8 +10,8 @@ constexpr int kDeepest = 32;
 constexpr int kMostSettings = 100'000;
 
 bool is_dictionary_class(std::string_view name) {
-  return name == "collections.OrderedDict" ||
-      name == "collections.defaultdict" || name == "builtins.dict";
+  return name == "collections.OrderedDict" || name == "collections.defaultdict" ||
+      name == "builtins.dict";
 }
 
 /// Turns values into JSON within limits: shared nodes may unfold into more than
@@ -96,8 +96,7 @@ class SettingsWriter {
 }  // namespace
 
 bool PickleValue::is_dictionary() const {
-  return is(PickleKind::kDict) ||
-      (is(PickleKind::kObject) && is_dictionary_class(node().text));
+  return is(PickleKind::kDict) || (is(PickleKind::kObject) && is_dictionary_class(node().text));
 }
 
 std::vector<std::pair<PickleValue, PickleValue>> PickleValue::entries() const {
@@ -106,9 +105,7 @@ std::vector<std::pair<PickleValue, PickleValue>> PickleValue::entries() const {
     return result;
   const std::vector<PickleId>& items = node().items;
   for (size_t i = 0; i + 1 < items.size(); i += 2)
-    result.emplace_back(
-        PickleValue(*pickle_, items[i]),
-        PickleValue(*pickle_, items[i + 1]));
+    result.emplace_back(PickleValue(*pickle_, items[i]), PickleValue(*pickle_, items[i + 1]));
   // Python 2 gave a list of pairs to the class.
   if (is(PickleKind::kObject))
     for (const PickleValue& argument : arguments().elements())

@@ -26,9 +26,9 @@ std::optional<StorageId> storage_id(const PickleValue& value) {
   if (!value.is(PickleKind::kPersistent))
     return {};
   const auto parts = value.arguments().elements();
-  if (parts.size() < 5 || !parts[0].is(PickleKind::kString) ||
-      parts[0].node().text != "storage" || !parts[1].is(PickleKind::kGlobal) ||
-      !parts[2].is(PickleKind::kString) || !parts[4].is(PickleKind::kInt))
+  if (parts.size() < 5 || !parts[0].is(PickleKind::kString) || parts[0].node().text != "storage" ||
+      !parts[1].is(PickleKind::kGlobal) || !parts[2].is(PickleKind::kString) ||
+      !parts[4].is(PickleKind::kInt))
     return {};
   if (parts.size() > 5 && !parts[5].is_none())  // a view, before PyTorch 0.4
     return {};
@@ -61,16 +61,13 @@ bool multiply(int64_t a, int64_t b, int64_t& product) {
 }
 
 /// Elements from a tensor's first to behind its last one, or -1 on overflow.
-int64_t extent(
-    const std::vector<int64_t>& shape,
-    const std::vector<int64_t>& strides) {
+int64_t extent(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides) {
   int64_t last = 0;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 0)
       return 0;
     int64_t reach = 0;
-    if (!multiply(shape[i] - 1, strides[i], reach) ||
-        __builtin_add_overflow(last, reach, &last))
+    if (!multiply(shape[i] - 1, strides[i], reach) || __builtin_add_overflow(last, reach, &last))
       return -1;
   }
   return last == std::numeric_limits<int64_t>::max() ? -1 : last + 1;
@@ -103,8 +100,7 @@ struct PyTorchFile::Storages {
   std::set<std::string> checked;
 };
 
-PyTorchFile::PyTorchFile(const std::filesystem::path& path)
-    : file_(path), where_(path.string()) {
+PyTorchFile::PyTorchFile(const std::filesystem::path& path) : file_(path), where_(path.string()) {
   open(file_.bytes());
 }
 
@@ -126,31 +122,18 @@ void PyTorchFile::open_archive(std::span<const std::byte> bytes) {
   std::string top;
   static constexpr std::string_view kPickle = "/data.pkl";
   for (const auto& [name, content] : archive.files())
-    if (name.ends_with(kPickle) &&
-        name.find('/') + kPickle.size() == name.size())
+    if (name.ends_with(kPickle) && name.find('/') + kPickle.size() == name.size())
       top = name.substr(0, name.size() - kPickle.size() + 1);
-  SEQCONV_CHECK(
-      !top.empty(),
-      where_,
-      ": not a PyTorch file: the archive holds no data.pkl");
+  SEQCONV_CHECK(!top.empty(), where_, ": not a PyTorch file: the archive holds no data.pkl");
   const auto order = archive.files().find(top + "byteorder");
   if (order != archive.files().end()) {
     const std::string_view text(
-        reinterpret_cast<const char*>(order->second.data()),
-        order->second.size());
-    SEQCONV_CHECK(
-        text == "little",
-        where_,
-        ": the byte order must be little, but is '",
-        text,
-        "'");
+        reinterpret_cast<const char*>(order->second.data()), order->second.size());
+    SEQCONV_CHECK(text == "little", where_, ": the byte order must be little, but is '", text, "'");
   }
   archive.check(top + "data.pkl");
   size_t consumed = 0;
-  pickle_ = std::make_unique<Pickle>(
-      archive.files().at(top + "data.pkl"),
-      where_,
-      consumed);
+  pickle_ = std::make_unique<Pickle>(archive.files().at(top + "data.pkl"), where_, consumed);
   storages_->folder = top + "data/";
   for (const auto& [name, content] : archive.files())
     if (name.starts_with(storages_->folder))
@@ -167,37 +150,20 @@ void PyTorchFile::open_legacy(std::span<const std::byte> bytes) {
   };
   // The pickle of the number 0x1950a86a20f9469cfc6c, which no int64 holds.
   static constexpr uint8_t kMagic[] = {
-      0x80,
-      2,
-      0x8a,
-      0x0a,
-      0x6c,
-      0xfc,
-      0x9c,
-      0x46,
-      0xf9,
-      0x20,
-      0x6a,
-      0xa8,
-      0x50,
-      0x19,
-      '.'};
+      0x80, 2, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
   SEQCONV_CHECK(
-      bytes.size() > sizeof kMagic &&
-          std::memcmp(bytes.data(), kMagic, sizeof kMagic) == 0,
+      bytes.size() > sizeof kMagic && std::memcmp(bytes.data(), kMagic, sizeof kMagic) == 0,
       where_,
-      ": not a PyTorch file: it begins neither as a zip archive nor as the "
-      "files before PyTorch 1.6");
+      ": not a PyTorch file: it begins neither as a zip archive nor as the files before PyTorch "
+      "1.6");
   at = sizeof kMagic;
   const auto version = next();
   SEQCONV_CHECK(
-      version->root().is(PickleKind::kInt) &&
-          version->root().node().integer == 1001,
+      version->root().is(PickleKind::kInt) && version->root().node().integer == 1001,
       where_,
       ": the version of the container must be 1001, but is ",
-      version->root().is(PickleKind::kInt)
-          ? std::to_string(version->root().node().integer)
-          : version->root().description());
+      version->root().is(PickleKind::kInt) ? std::to_string(version->root().node().integer)
+                                           : version->root().description());
   const auto system = next();
   const PickleValue little = system->root().find("little_endian");
   SEQCONV_CHECK(
@@ -210,13 +176,10 @@ void PyTorchFile::open_legacy(std::span<const std::byte> bytes) {
 }
 
 /// Behind the pickles: of each storage its number of elements, then these.
-void PyTorchFile::read_legacy_storages(
-    std::span<const std::byte> bytes,
-    const PickleValue& keys) {
+void PyTorchFile::read_legacy_storages(std::span<const std::byte> bytes, const PickleValue& keys) {
   std::map<std::string, int64_t> element_sizes;
   for (PickleId id = 0; id < pickle_->nodes().size(); ++id)
-    if (const auto storage = storage_id({*pickle_, id});
-        storage && storage->kind)
+    if (const auto storage = storage_id({*pickle_, id}); storage && storage->kind)
       element_sizes[storage->key] = storage->kind->element_size;
   size_t at = 0;
   for (const PickleValue& key : keys.elements()) {
@@ -227,8 +190,7 @@ void PyTorchFile::read_legacy_storages(
         where_,
         ": the storage '",
         name,
-        "' must be one that the file's objects use, of a type known to "
-        "PyTorch 2");
+        "' must be one that the file's objects use, of a type known to PyTorch 2");
     int64_t count = 0;
     SEQCONV_CHECK(
         bytes.size() - at >= sizeof count,
@@ -259,41 +221,29 @@ bool PyTorchFile::is_tensor(const PickleValue& value) {
   return tensor_arguments(value).has_value();
 }
 
-StridedTensor PyTorchFile::tensor(
-    const PickleValue& value,
-    const std::string& name) const {
+StridedTensor PyTorchFile::tensor(const PickleValue& value, const std::string& name) const {
   const std::string what = concat(where_, ": '", name, "'");
   const auto arguments = tensor_arguments(value);
-  SEQCONV_CHECK(
-      arguments,
-      what,
-      " must be a tensor, but is ",
-      value.description());
+  SEQCONV_CHECK(arguments, what, " must be a tensor, but is ", value.description());
   const auto id = storage_id((*arguments)[0]);
   SEQCONV_CHECK(id, what, ": its storage is not described as PyTorch does it");
   SEQCONV_CHECK(
       id->kind && id->kind->type,
       what,
-      " must hold float16, bfloat16, float32, float64, int32, int64 or uint8 "
-      "numbers, but has a ",
+      " must hold float16, bfloat16, float32, float64, int32, int64 or uint8 numbers, but has a ",
       id->name);
   const auto found = storages_->bytes.find(id->key);
   SEQCONV_CHECK(
-      found != storages_->bytes.end(),
-      what,
-      ": its storage '",
-      id->key,
-      "' is not in the file");
+      found != storages_->bytes.end(), what, ": its storage '", id->key, "' is not in the file");
   const PickleValue& offset = (*arguments)[1];
   const auto shape = whole_numbers((*arguments)[2]);
   const auto strides = whole_numbers((*arguments)[3]);
   SEQCONV_CHECK(
-      offset.is(PickleKind::kInt) && offset.node().integer >= 0 && shape &&
-          strides && shape->size() == strides->size() &&
-          shape->size() <= kMostDimensions,
+      offset.is(PickleKind::kInt) && offset.node().integer >= 0 && shape && strides &&
+          shape->size() == strides->size() && shape->size() <= kMostDimensions,
       what,
-      ": offset, sizes and strides must be whole numbers that are not "
-      "negative, as many strides as sizes, and at most ",
+      ": offset, sizes and strides must be whole numbers that are not negative, as many strides as "
+      "sizes, and at most ",
       kMostDimensions);
   const int64_t size = id->kind->element_size;
   const auto stored = static_cast<int64_t>(found->second.size()) / size;
@@ -306,10 +256,7 @@ StridedTensor PyTorchFile::tensor(
       stored,
       " elements");
   StridedTensor tensor{
-      *id->kind->type,
-      *shape,
-      *strides,
-      found->second.subspan(static_cast<size_t>(begin * size))};
+      *id->kind->type, *shape, *strides, found->second.subspan(static_cast<size_t>(begin * size))};
   // Expanded tensors (stride 0) would unfold into any number of elements.
   int64_t count = 1;
   for (const int64_t side : *shape)

@@ -66,9 +66,7 @@ class PyTorchFile {
   void open(std::span<const std::byte> bytes);
   void open_archive(std::span<const std::byte> bytes);
   void open_legacy(std::span<const std::byte> bytes);
-  void read_legacy_storages(
-      std::span<const std::byte> bytes,
-      const PickleValue& keys);
+  void read_legacy_storages(std::span<const std::byte> bytes, const PickleValue& keys);
 
   MappedFile file_;
   std::string where_;

@@ -21,15 +21,12 @@ std::string_view storage_class(ElementType type) {
 class Storages {
  public:
   std::string key(const TensorView& view) {
-    const auto [entry, added] =
-        numbers_.emplace(view.data.data(), storages_.size());
+    const auto [entry, added] = numbers_.emplace(view.data.data(), storages_.size());
     if (added)
       storages_.push_back(view.data);
     return std::to_string(entry->second);
   }
-  const std::vector<std::span<const std::byte>>& list() const {
-    return storages_;
-  }
+  const std::vector<std::span<const std::byte>>& list() const { return storages_; }
 
  private:
   std::map<const std::byte*, size_t> numbers_;
@@ -52,10 +49,7 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& shape) {
 
 /// torch._utils._rebuild_tensor_v2(storage, offset, size, stride,
 /// requires_grad, hooks).
-void write_tensor(
-    PickleWriter& pickle,
-    const TensorView& view,
-    const std::string& key) {
+void write_tensor(PickleWriter& pickle, const TensorView& view, const std::string& key) {
   pickle.global("torch._utils", "_rebuild_tensor_v2");
   pickle.begin_tuple();
   pickle.begin_tuple();
@@ -63,8 +57,7 @@ void write_tensor(
   pickle.global("torch", storage_class(view.type));
   pickle.text(key);
   pickle.text("cpu");
-  pickle.integer(
-      static_cast<int64_t>(view.data.size() / element_size(view.type)));
+  pickle.integer(static_cast<int64_t>(view.data.size() / element_size(view.type)));
   pickle.end_tuple();
   pickle.persistent();
   pickle.integer(0);
@@ -78,9 +71,7 @@ void write_tensor(
 }
 
 void write_tensors(
-    PickleWriter& pickle,
-    const std::vector<NamedTensor>& tensors,
-    Storages& storages) {
+    PickleWriter& pickle, const std::vector<NamedTensor>& tensors, Storages& storages) {
   pickle.begin_ordered_dictionary();
   for (const NamedTensor& tensor : tensors) {
     pickle.text(tensor.name);
@@ -108,9 +99,7 @@ std::string write_pickle(const PyTorchContent& content, Storages& storages) {
 
 }  // namespace
 
-void write_pytorch(
-    const std::filesystem::path& path,
-    const PyTorchContent& content) {
+void write_pytorch(const std::filesystem::path& path, const PyTorchContent& content) {
   Storages storages;
   const std::string pickle = write_pickle(content, storages);
   const auto bytes = [](std::string_view text) {

@@ -29,8 +29,6 @@ struct PyTorchContent {
 /// Writes a file of PyTorch's zip container atomically, as torch.save would:
 /// storages aligned to 64 bytes, zip64 where it is needed. Error for a type
 /// that PyTorch files of models do not have.
-void write_pytorch(
-    const std::filesystem::path& path,
-    const PyTorchContent& content);
+void write_pytorch(const std::filesystem::path& path, const PyTorchContent& content);
 
 }  // namespace seqconv::internal

@@ -31,9 +31,7 @@ class Gatherer {
 
   void add(int64_t element) {
     std::memcpy(
-        piece_ + filled_,
-        tensor_.storage.data() + static_cast<size_t>(element) * size_,
-        size_);
+        piece_ + filled_, tensor_.storage.data() + static_cast<size_t>(element) * size_, size_);
     filled_ += size_;
     if (filled_ + size_ > kPiece)
       flush();
@@ -71,8 +69,7 @@ bool StridedTensor::contiguous() const {
   return true;
 }
 
-void StridedTensor::visit(
-    const std::function<void(std::span<const std::byte>)>& take) const {
+void StridedTensor::visit(const std::function<void(std::span<const std::byte>)>& take) const {
   const int64_t elements = count();
   if (elements == 0)
     return;
@@ -93,8 +90,7 @@ StridedTensor StridedTensor::rows(int64_t begin, int64_t count) const {
   StridedTensor part = *this;
   part.shape[0] = count;
   if (count > 0)
-    part.storage = storage.subspan(
-        static_cast<size_t>(begin * strides[0]) * element_size(type));
+    part.storage = storage.subspan(static_cast<size_t>(begin * strides[0]) * element_size(type));
   return part;
 }
 

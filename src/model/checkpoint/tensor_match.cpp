@@ -55,16 +55,13 @@ class Matcher {
   }
 
  private:
-  bool has(const std::string& name) const {
-    return checkpoint_.tensors().contains(name);
-  }
+  bool has(const std::string& name) const { return checkpoint_.tensors().contains(name); }
 
   /// The alternative whose tensors are all there, or null (and noted).
   const std::vector<TheirRows>* find(const Correspondence& parameter) {
     for (const auto& parts : parameter.alternatives)
-      if (std::all_of(parts.begin(), parts.end(), [&](const auto& part) {
-            return has(part.name);
-          })) {
+      if (std::all_of(
+              parts.begin(), parts.end(), [&](const auto& part) { return has(part.name); })) {
         for (const TheirRows& part : parts)
           used_.insert(part.name);
         return &parts;
@@ -116,14 +113,10 @@ class Matcher {
   }
 
   void check_type(
-      const TheirRows& part,
-      const StridedTensor& tensor,
-      const MatchedParameter& parameter) const {
-    const bool floating = tensor.type == ElementType::kF16 ||
-        tensor.type == ElementType::kBF16 || tensor.type == ElementType::kF32 ||
-        tensor.type == ElementType::kF64;
-    const ElementType first =
-        checkpoint_.tensors().at(parameter.parts[0].name).type;
+      const TheirRows& part, const StridedTensor& tensor, const MatchedParameter& parameter) const {
+    const bool floating = tensor.type == ElementType::kF16 || tensor.type == ElementType::kBF16 ||
+        tensor.type == ElementType::kF32 || tensor.type == ElementType::kF64;
+    const ElementType first = checkpoint_.tensors().at(parameter.parts[0].name).type;
     SEQCONV_CHECK(
         floating && tensor.type == first,
         checkpoint_.where(),
@@ -137,9 +130,7 @@ class Matcher {
     for (const SharedTensor& shared : layout_.shared)
       SEQCONV_CHECK(
           !has(shared.copy) ||
-              same_bits(
-                  checkpoint_.read(shared.copy),
-                  checkpoint_.read(shared.original)),
+              same_bits(checkpoint_.read(shared.copy), checkpoint_.read(shared.original)),
           checkpoint_.where(),
           ": '",
           shared.copy,
@@ -157,14 +148,11 @@ class Matcher {
 }  // namespace
 
 std::vector<MatchedParameter> match_tensors(
-    const FairseqLayout& layout,
-    const FairseqCheckpoint& checkpoint) {
+    const FairseqLayout& layout, const FairseqCheckpoint& checkpoint) {
   return Matcher(layout, checkpoint).run();
 }
 
-StridedTensor rows_of(
-    const FairseqCheckpoint& checkpoint,
-    const TheirRows& part) {
+StridedTensor rows_of(const FairseqCheckpoint& checkpoint, const TheirRows& part) {
   const StridedTensor& tensor = checkpoint.tensors().at(part.name);
   if (part.count < 0)
     return tensor;
@@ -188,8 +176,7 @@ bool same_bits(const StridedTensor& a, const StridedTensor& b) {
   if (!a.contiguous() || !b.contiguous())
     return bytes_of(a) == bytes_of(b);
   const size_t size = static_cast<size_t>(a.count()) * element_size(a.type);
-  return size == 0 ||
-      std::memcmp(a.storage.data(), b.storage.data(), size) == 0;
+  return size == 0 || std::memcmp(a.storage.data(), b.storage.data(), size) == 0;
 }
 
 }  // namespace seqconv::internal

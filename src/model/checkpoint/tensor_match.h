@@ -19,13 +19,10 @@ struct MatchedParameter {
 /// or no floating-point type, for parts of different types, and for a shared
 /// tensor that is not equal to its original.
 std::vector<MatchedParameter> match_tensors(
-    const FairseqLayout& layout,
-    const FairseqCheckpoint& checkpoint);
+    const FairseqLayout& layout, const FairseqCheckpoint& checkpoint);
 
 /// The rows of a checkpoint that a part means.
-StridedTensor rows_of(
-    const FairseqCheckpoint& checkpoint,
-    const TheirRows& part);
+StridedTensor rows_of(const FairseqCheckpoint& checkpoint, const TheirRows& part);
 
 /// True when two tensors have the same type, shape and bits.
 bool same_bits(const StridedTensor& a, const StridedTensor& b);

@@ -26,8 +26,8 @@ bool ZipArchive::begins(std::span<const std::byte> bytes) {
   return signature == zip::kLocalHeader;
 }
 
-std::span<const std::byte>
-ZipArchive::slice(uint64_t offset, uint64_t size, std::string_view what) const {
+std::span<const std::byte> ZipArchive::slice(
+    uint64_t offset, uint64_t size, std::string_view what) const {
   SEQCONV_CHECK(
       offset <= bytes_.size() && size <= bytes_.size() - offset,
       where_,
@@ -45,10 +45,7 @@ ZipArchive::slice(uint64_t offset, uint64_t size, std::string_view what) const {
 template <class T>
 T ZipArchive::number(uint64_t offset) const {
   T value;
-  std::memcpy(
-      &value,
-      slice(offset, sizeof value, "a header").data(),
-      sizeof value);
+  std::memcpy(&value, slice(offset, sizeof value, "a header").data(), sizeof value);
   return value;
 }
 
@@ -84,9 +81,7 @@ uint64_t ZipArchive::find_end() const {
         return at;
   }
   fail(
-      where_,
-      ": the archive is cut off: it has no directory at its end (an "
-      "incomplete download?)");
+      where_, ": the archive is cut off: it has no directory at its end (an incomplete download?)");
 }
 
 void ZipArchive::read_directory(uint64_t at, uint64_t end, uint64_t entries) {
@@ -104,8 +99,7 @@ void ZipArchive::read_directory(uint64_t at, uint64_t end, uint64_t entries) {
     const auto extra_size = number<uint16_t>(at + 30);
     const auto comment_size = number<uint16_t>(at + 32);
     const uint64_t extra = at + zip::kDirectoryEntrySize + name_size;
-    const auto name =
-        slice(at + zip::kDirectoryEntrySize, name_size, "a file's name");
+    const auto name = slice(at + zip::kDirectoryEntrySize, name_size, "a file's name");
     slice(extra, extra_size, "an extra field");
     add(read_entry(at, extra, extra + extra_size),
         {reinterpret_cast<const char*>(name.data()), name.size()});
@@ -114,8 +108,7 @@ void ZipArchive::read_directory(uint64_t at, uint64_t end, uint64_t entries) {
 }
 
 /// Sizes that do not fit into the entry stand in an extra field, in this order.
-ZipArchive::Entry
-ZipArchive::read_entry(uint64_t at, uint64_t extra, uint64_t extra_end) const {
+ZipArchive::Entry ZipArchive::read_entry(uint64_t at, uint64_t extra, uint64_t extra_end) const {
   Entry entry{
       .size = number<uint32_t>(at + 24),
       .stored_size = number<uint32_t>(at + 20),
@@ -145,8 +138,8 @@ void ZipArchive::add(const Entry& entry, std::string_view name) {
       where_,
       ": ",
       what,
-      " in the archive must be stored as it is, but it is compressed; "
-      "PyTorch does not write such files");
+      " in the archive must be stored as it is, but it is compressed; PyTorch does not write such "
+      "files");
   slice(entry.offset, zip::kLocalHeaderSize, what);
   SEQCONV_CHECK(
       number<uint32_t>(entry.offset) == zip::kLocalHeader,
@@ -163,11 +156,7 @@ void ZipArchive::add(const Entry& entry, std::string_view name) {
 
 void ZipArchive::check(const std::string& name) const {
   SEQCONV_CHECK(
-      files_.contains(name),
-      where_,
-      ": the archive must hold '",
-      name,
-      "', but does not");
+      files_.contains(name), where_, ": the archive must hold '", name, "', but does not");
   const uint32_t sum = crc32(files_.at(name));
   SEQCONV_CHECK(
       sum == sums_.at(name),

@@ -22,9 +22,7 @@ class ZipArchive {
   ZipArchive(std::span<const std::byte> bytes, std::string where);
 
   /// Names and contents. The sums of the contents have not been checked.
-  const std::map<std::string, std::span<const std::byte>>& files() const {
-    return files_;
-  }
+  const std::map<std::string, std::span<const std::byte>>& files() const { return files_; }
   /// Error when the content of a file does not have the sum that the directory
   /// says: the archive is damaged.
   void check(const std::string& name) const;
@@ -38,8 +36,7 @@ class ZipArchive {
   void add(const Entry& entry, std::string_view name);
   template <class T>
   T number(uint64_t offset) const;
-  std::span<const std::byte>
-  slice(uint64_t offset, uint64_t size, std::string_view what) const;
+  std::span<const std::byte> slice(uint64_t offset, uint64_t size, std::string_view what) const;
 
   std::span<const std::byte> bytes_;
   std::string where_;

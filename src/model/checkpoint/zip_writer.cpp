@@ -27,9 +27,7 @@ class Record {
   Record& u32(uint64_t value) { return add<uint32_t>(value); }
   Record& u64(uint64_t value) { return add<uint64_t>(value); }
   /// A 64-bit number's place in a 32-bit field.
-  Record& capped(uint64_t value) {
-    return u32(std::min<uint64_t>(value, zip::kSeeExtra));
-  }
+  Record& capped(uint64_t value) { return u32(std::min<uint64_t>(value, zip::kSeeExtra)); }
   std::string take() { return std::move(bytes_); }
 
  private:
@@ -61,13 +59,11 @@ void ZipWriter::write(const std::string& bytes) {
   position_ += bytes.size();
 }
 
-void ZipWriter::add(
-    const std::string& name,
-    std::span<const std::byte> content) {
+void ZipWriter::add(const std::string& name, std::span<const std::byte> content) {
   const Entry entry{name, content.size(), position_, crc32(content)};
   std::string extra = extra64({entry.size, entry.size});
-  const uint64_t begin = position_ + zip::kLocalHeaderSize + name.size() +
-      extra.size() + kFieldHead;
+  const uint64_t begin =
+      position_ + zip::kLocalHeaderSize + name.size() + extra.size() + kFieldHead;
   const uint64_t padding = (kAlignment - begin % kAlignment) % kAlignment;
   extra += Record().u16(kPadding).u16(padding).take();
   extra.append(padding, 'Z');

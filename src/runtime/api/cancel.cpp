@@ -18,8 +18,7 @@ struct CancelState {
   std::atomic<bool> cancelled = false;
 };
 
-CancelToken::CancelToken()
-    : state_(guarded([] { return std::make_shared<CancelState>(); })) {}
+CancelToken::CancelToken() : state_(guarded([] { return std::make_shared<CancelState>(); })) {}
 
 void CancelToken::cancel() const {
   state_->cancelled = true;

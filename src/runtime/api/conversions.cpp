@@ -20,9 +20,7 @@ void set(T& option, const std::optional<T>& given) {
     option = *given;
 }
 
-internal::SearchOptions to_search(
-    const SearchSettings& given,
-    internal::SearchOptions options) {
+internal::SearchOptions to_search(const SearchSettings& given, internal::SearchOptions options) {
   set(options.beam, given.beam);
   set(options.n_best, given.n_best);
   set(options.length_penalty, given.length_penalty);
@@ -87,45 +85,31 @@ Status to_status(internal::RequestStatus status) {
 int64_t check_options(const RuntimeOptions& options) {
   if (options.threads < 0 || options.threads > kMostThreads)
     throw OptionError(internal::concat(
-        "threads must be between 0 and ",
-        kMostThreads,
-        ", but got ",
-        options.threads));
+        "threads must be between 0 and ", kMostThreads, ", but got ", options.threads));
   if (options.batch_tokens < 1)
-    throw OptionError(internal::concat(
-        "batch_tokens must be at least 1, but got ",
-        options.batch_tokens));
+    throw OptionError(
+        internal::concat("batch_tokens must be at least 1, but got ", options.batch_tokens));
   if (options.logits_bytes < 1)
-    throw OptionError(internal::concat(
-        "logits_bytes must be at least 1, but got ",
-        options.logits_bytes));
+    throw OptionError(
+        internal::concat("logits_bytes must be at least 1, but got ", options.logits_bytes));
   if (options.max_source_tokens < 0)
     throw OptionError(internal::concat(
-        "max_source_tokens must be at least 0, but got ",
-        options.max_source_tokens));
+        "max_source_tokens must be at least 0, but got ", options.max_source_tokens));
   return options.threads > 0 ? options.threads : internal::thread_count(0);
 }
 
 int64_t check_options_of_others(const RuntimeOptions& options) {
   if (!options.shortlist.empty())
     throw OptionError(internal::concat(
-        "a shortlist is for a Translator alone, but got '",
-        options.shortlist,
-        "'"));
+        "a shortlist is for a Translator alone, but got '", options.shortlist, "'"));
   if (options.max_source_tokens > 0)
     throw OptionError(internal::concat(
-        "max_source_tokens is for a Translator alone, but got ",
-        options.max_source_tokens));
+        "max_source_tokens is for a Translator alone, but got ", options.max_source_tokens));
   return check_options(options);
 }
 
-internal::RootedPath to_path(
-    const std::string& model,
-    const RuntimeOptions& options) {
-  return {
-      model,
-      options.follow_links ? internal::Links::kAnywhere
-                           : internal::Links::kInside};
+internal::RootedPath to_path(const std::string& model, const RuntimeOptions& options) {
+  return {model, options.follow_links ? internal::Links::kAnywhere : internal::Links::kInside};
 }
 
 internal::RuntimeBackends to_backends(const RuntimeOptions& options) {
@@ -138,15 +122,12 @@ internal::RuntimeBackends to_backends(const RuntimeOptions& options) {
     case ComputeType::kFloat32:
       return internal::RuntimeBackends(internal::ComputeType::kFloat32, memory);
     case ComputeType::kBfloat16:
-      return internal::RuntimeBackends(
-          internal::ComputeType::kBfloat16,
-          memory);
+      return internal::RuntimeBackends(internal::ComputeType::kBfloat16, memory);
     case ComputeType::kInt8:
       return internal::RuntimeBackends(internal::ComputeType::kInt8, memory);
   }
   throw OptionError(internal::concat(
-      "compute must be one of ComputeType, but got ",
-      static_cast<int>(options.compute)));
+      "compute must be one of ComputeType, but got ", static_cast<int>(options.compute)));
 }
 
 internal::SamplingOptions to_sampling(const SamplingSettings& settings) {
@@ -158,9 +139,7 @@ internal::SamplingOptions to_sampling(const SamplingSettings& settings) {
 }
 
 internal::TranslationRequest to_request(
-    const TranslationRequest& request,
-    const internal::SearchOptions& defaults,
-    uint64_t number) {
+    const TranslationRequest& request, const internal::SearchOptions& defaults, uint64_t number) {
   internal::TranslationRequest result{
       .line = request.text,
       .target_prefix = request.target_prefix,
@@ -168,8 +147,7 @@ internal::TranslationRequest to_request(
       .ban_unknown = request.search.ban_unknown};
   if (request.sampling) {
     result.sampling = to_sampling(*request.sampling);
-    result.seed = request.sampling->seed.value_or(
-        internal::mix_words(kStandardSeed, number));
+    result.seed = request.sampling->seed.value_or(internal::mix_words(kStandardSeed, number));
     result.error = fault_beside_draws(request.search);
   }
   return result;
@@ -185,9 +163,7 @@ void set_failure(Result& result, Status status, const char* error) noexcept {
   }
 }
 
-void set_outcome(
-    Result& result,
-    const internal::RequestOutcome& outcome) noexcept {
+void set_outcome(Result& result, const internal::RequestOutcome& outcome) noexcept {
   try {
     result.notes = outcome.notes;
   } catch (const std::bad_alloc&) {
@@ -197,15 +173,13 @@ void set_outcome(
     set_failure(result, to_status(outcome.status), outcome.error.c_str());
 }
 
-TranslationResult to_result(
-    const internal::TranslationResult& result) noexcept {
+TranslationResult to_result(const internal::TranslationResult& result) noexcept {
   TranslationResult converted;
   set_outcome(converted, result);
   if (!converted.ok())
     return converted;
   try {
-    if (std::string note = internal::unknown_note(result.symbols, "the text");
-        !note.empty())
+    if (std::string note = internal::unknown_note(result.symbols, "the text"); !note.empty())
       converted.notes.push_back(std::move(note));
     for (const internal::Translation& translation : result.translations)
       converted.translations.push_back(to_translation(translation));

@@ -16,10 +16,7 @@ class Generator::Impl {
       const internal::StopQuestion& stop,
       const std::function<void(const std::string&)>& write) const {
     const size_t at = internal::find_invalid_utf8(request.prompt);
-    SEQCONV_CHECK(
-        at == std::string_view::npos,
-        "a prompt must be UTF-8, but is not at byte ",
-        at);
+    SEQCONV_CHECK(at == std::string_view::npos, "a prompt must be UTF-8, but is not at byte ", at);
     const internal::SamplingOptions sampling = to_sampling(request.sampling);
     sampling.validate("sampling");
     return generate_text(
@@ -41,9 +38,8 @@ class Generator::Impl {
 Generator::Generator(const std::string& model, const RuntimeOptions& options)
     : impl_(guarded<ModelError>([&] {
         const int64_t threads = check_options_of_others(options);
-        return std::make_unique<Impl>(Impl{
-            open_language_model(to_path(model, options), to_backends(options)),
-            threads});
+        return std::make_unique<Impl>(
+            Impl{open_language_model(to_path(model, options), to_backends(options)), threads});
       })) {}
 
 Generator::~Generator() = default;
@@ -52,8 +48,7 @@ Generator& Generator::operator=(Generator&&) noexcept = default;
 
 std::string Generator::generate(std::string_view prompt) const {
   return guarded([&] {
-    GenerationResult result =
-        generate(GenerationRequest{.prompt = std::string(prompt)});
+    GenerationResult result = generate(GenerationRequest{.prompt = std::string(prompt)});
     require_ok(result);
     return std::move(result.text);
   });
@@ -72,18 +67,14 @@ GenerationResult Generator::generate(
     if (on_text && !enough)
       heard.make([&] { enough = !on_text(text); });
   };
-  const auto stop = [&] {
-    return enough || heard.has_thrown() || cancel.is_cancelled();
-  };
+  const auto stop = [&] { return enough || heard.has_thrown() || cancel.is_cancelled(); };
   guarded([&] {
     run_request(outcome, [&] {
-      const internal::GenerationReport report =
-          impl_->run(request, stop, write);
+      const internal::GenerationReport report = impl_->run(request, stop, write);
       result.tokens = report.tokens;
       result.log_probability = report.log2_probability * std::numbers::ln2;
       if (std::string note = internal::unknown_note(
-              {report.prompt_tokens, report.unknown_prompt_tokens},
-              "the prompt");
+              {report.prompt_tokens, report.unknown_prompt_tokens}, "the prompt");
           !note.empty())
         outcome.notes.push_back(std::move(note));
       if (report.stopped && !enough)

@@ -21,8 +21,7 @@ constexpr size_t kMostTogether = 64;
 
 std::atomic<uint64_t> forks_so_far = 0;
 /// False where there is not memory enough.
-const bool kCountsForks =
-    ::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; }) == 0;
+const bool kCountsForks = ::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; }) == 0;
 
 /// Counts the forks that led from the process that loaded the library to this
 /// one.
@@ -76,8 +75,7 @@ class RequestQueue::Workers {
 
   bool is_of_this_process() const { return forks_ == forks(); }
   std::future<TranslationResult> add(
-      internal::TranslationRequest request,
-      const CancelToken& cancel);
+      internal::TranslationRequest request, const CancelToken& cancel);
 
  private:
   using Requests = std::list<Waiting>;
@@ -115,11 +113,9 @@ RequestQueue::Workers::~Workers() {
 }
 
 std::future<TranslationResult> RequestQueue::Workers::add(
-    internal::TranslationRequest request,
-    const CancelToken& cancel) {
+    internal::TranslationRequest request, const CancelToken& cancel) {
   Requests own;
-  std::future<TranslationResult> future =
-      own.emplace_back(std::move(request), cancel).future();
+  std::future<TranslationResult> future = own.emplace_back(std::move(request), cancel).future();
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() >= idle_ && threads_.size() < most_threads_)
@@ -166,12 +162,10 @@ bool RequestQueue::Workers::take(Requests& taken) {
   // Those with other options would come after these, not beside them. The first
   // is taken whatever they are: NaN is not even equal to itself.
   const internal::TranslationRequest& first = waiting_.front().request();
-  for (auto next = waiting_.begin();
-       next != waiting_.end() && taken.size() < count;) {
+  for (auto next = waiting_.begin(); next != waiting_.end() && taken.size() < count;) {
     const auto own = next++;
     if (taken.empty() ||
-        (own->request().search == first.search &&
-         own->request().sampling == first.sampling &&
+        (own->request().search == first.search && own->request().sampling == first.sampling &&
          own->request().ban_unknown == first.ban_unknown))
       taken.splice(taken.end(), waiting_, own);
   }
@@ -199,8 +193,7 @@ void RequestQueue::Workers::translate(Requests& taken) noexcept {
   }
 }
 
-void RequestQueue::Workers::translate_together(
-    const std::vector<Waiting*>& requests) const {
+void RequestQueue::Workers::translate_together(const std::vector<Waiting*>& requests) const {
   std::vector<internal::TranslationRequest> all;
   for (const Waiting* waiting : requests)
     all.push_back(waiting->request());
@@ -224,9 +217,7 @@ bool RequestQueue::Workers::stops(const std::vector<Waiting*>& requests) const {
   return all;
 }
 
-RequestQueue::RequestQueue(
-    const internal::Translator& translator,
-    int64_t threads)
+RequestQueue::RequestQueue(const internal::Translator& translator, int64_t threads)
     : translator_(translator),
       threads_(static_cast<size_t>(threads)),
       workers_(new Workers(translator, threads_)) {}
@@ -248,8 +239,7 @@ RequestQueue::Workers& RequestQueue::workers() {
 }
 
 std::future<TranslationResult> RequestQueue::add(
-    internal::TranslationRequest request,
-    const CancelToken& cancel) {
+    internal::TranslationRequest request, const CancelToken& cancel) {
   return workers().add(std::move(request), cancel);
 }
 

@@ -8,9 +8,7 @@ namespace seqconv {
 namespace {
 
 internal::TranslatorOptions translator_options(
-    const RuntimeOptions& options,
-    const internal::SearchOptions& search,
-    int64_t workers) {
+    const RuntimeOptions& options, const internal::SearchOptions& search, int64_t workers) {
   internal::TranslatorOptions result;
   result.search = search;
   result.batch_tokens = options.batch_tokens;
@@ -23,27 +21,18 @@ internal::TranslatorOptions translator_options(
 
 class Translator::Impl {
  public:
-  Impl(
-      const internal::TranslationSystem& system,
-      const RuntimeOptions& options,
-      int64_t threads)
-      : translator_(
-            system,
-            translator_options(options, system.decoding, threads)),
-        alone_(
-            system,
-            translator_options(options, system.decoding, /*workers=*/1)),
+  Impl(const internal::TranslationSystem& system, const RuntimeOptions& options, int64_t threads)
+      : translator_(system, translator_options(options, system.decoding, threads)),
+        alone_(system, translator_options(options, system.decoding, /*workers=*/1)),
         queue_(alone_, threads) {}
 
   internal::TranslationRequest converted(
-      const TranslationRequest& request,
-      uint64_t number = 1) const {
+      const TranslationRequest& request, uint64_t number = 1) const {
     return to_request(request, translator_.options().search, number);
   }
 
-  void run(
-      const std::vector<TranslationRequest>& requests,
-      const internal::TranslationHooks& hooks) const {
+  void run(const std::vector<TranslationRequest>& requests, const internal::TranslationHooks& hooks)
+      const {
     std::vector<internal::TranslationRequest> all;
     for (const TranslationRequest& request : requests)
       all.push_back(converted(request, all.size() + 1));
@@ -61,18 +50,14 @@ class Translator::Impl {
 Translator::Translator(const std::string& model, const RuntimeOptions& options)
     : Translator(guarded([&] { return std::vector{model}; }), options) {}
 
-Translator::Translator(
-    const std::vector<std::string>& models,
-    const RuntimeOptions& options)
+Translator::Translator(const std::vector<std::string>& models, const RuntimeOptions& options)
     : impl_(guarded<ModelError>([&] {
         const int64_t threads = check_options(options);
         std::vector<internal::RootedPath> paths;
         for (const std::string& model : models)
           paths.push_back(to_path(model, options));
         return std::make_unique<Impl>(
-            open_translation(paths, to_backends(options), options.shortlist),
-            options,
-            threads);
+            open_translation(paths, to_backends(options), options.shortlist), options, threads);
       })) {}
 
 Translator::~Translator() = default;
@@ -81,23 +66,20 @@ Translator& Translator::operator=(Translator&&) noexcept = default;
 
 Translation Translator::translate(std::string_view text) const {
   return guarded([&] {
-    TranslationResult result = translate(
-        std::vector{TranslationRequest{.text = std::string(text)}})[0];
+    TranslationResult result =
+        translate(std::vector{TranslationRequest{.text = std::string(text)}})[0];
     require_ok(result);
     return std::move(result.translations.front());
   });
 }
 
 std::vector<TranslationResult> Translator::translate(
-    const std::vector<TranslationRequest>& requests,
-    const CancelToken& cancel) const {
+    const std::vector<TranslationRequest>& requests, const CancelToken& cancel) const {
   return guarded([&] {
     std::vector<TranslationResult> results(requests.size());
     translate(
         requests,
-        [&](size_t i, TranslationResult result) {
-          results[i] = std::move(result);
-        },
+        [&](size_t i, TranslationResult result) { results[i] = std::move(result); },
         cancel);
     return results;
   });
@@ -123,10 +105,8 @@ void Translator::translate(
 }
 
 std::future<TranslationResult> Translator::translate_async(
-    TranslationRequest request,
-    CancelToken cancel) const {
-  return guarded(
-      [&] { return impl_->queue().add(impl_->converted(request), cancel); });
+    TranslationRequest request, CancelToken cancel) const {
+  return guarded([&] { return impl_->queue().add(impl_->converted(request), cancel); });
 }
 
 }  // namespace seqconv

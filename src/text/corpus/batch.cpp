@@ -65,18 +65,13 @@ Batch make_stream_batch(const std::vector<std::span<const int32_t>>& pieces) {
   Batch batch;
   batch.rows = std::ssize(pieces);
   for (const auto& ids : pieces) {
-    SEQCONV_CHECK(
-        ids.size() >= 2,
-        "a piece of a text needs 2 ids at least, but has ",
-        ids.size());
+    SEQCONV_CHECK(ids.size() >= 2, "a piece of a text needs 2 ids at least, but has ", ids.size());
     batch.target_lengths.push_back(std::ssize(ids) - 1);
     batch.target_tokens += batch.target_lengths.back();
-    batch.target_steps =
-        std::max(batch.target_steps, batch.target_lengths.back());
+    batch.target_steps = std::max(batch.target_steps, batch.target_lengths.back());
   }
-  batch.target_in.assign(
-      static_cast<size_t>(batch.rows * batch.target_steps),
-      kPadId);                         // [B, T]
+  batch.target_in.assign(static_cast<size_t>(batch.rows * batch.target_steps),
+                         kPadId);      // [B, T]
   batch.target_out = batch.target_in;  // [B, T]
   int64_t row = 0;
   for (const auto& ids : pieces) {
@@ -110,10 +105,8 @@ Batch cut_rows(const Batch& batch, int64_t first, int64_t count) {
   cut(part.target_out, batch.target_steps);
   cut(part.target_lengths, 1);
   cut(part.pairs, 1);
-  part.target_tokens = std::accumulate(
-      part.target_lengths.begin(),
-      part.target_lengths.end(),
-      int64_t{0});
+  part.target_tokens =
+      std::accumulate(part.target_lengths.begin(), part.target_lengths.end(), int64_t{0});
   return part;
 }
 

@@ -18,15 +18,10 @@ using SideLength = int64_t (SampleSource::*)(int64_t) const;
 /// Sorts by a key stably, in two arrays: one pass of counting for each 16 bits
 /// of the largest length, so one pass for any real corpus and none for a side
 /// that is not there.
-void sort_by_length(
-    std::vector<uint32_t>& rows,
-    const SampleSource& samples,
-    SideLength side) {
+void sort_by_length(std::vector<uint32_t>& rows, const SampleSource& samples, SideLength side) {
   constexpr int kBits = 16;
   constexpr uint64_t kDigits = uint64_t{1} << kBits;
-  const auto length = [&](int64_t i) {
-    return static_cast<uint64_t>((samples.*side)(i));
-  };
+  const auto length = [&](int64_t i) { return static_cast<uint64_t>((samples.*side)(i)); };
   uint64_t longest = 0;
   for (int64_t i = 0; i < samples.size(); ++i)
     longest = std::max(longest, length(i));
@@ -34,9 +29,7 @@ void sort_by_length(
     return;
   std::vector<uint32_t> sorted(rows.size());
   for (int shift = 0; longest >> shift > 0; shift += kBits) {
-    const auto digit = [&](int64_t i) {
-      return (length(i) >> shift) % kDigits;
-    };
+    const auto digit = [&](int64_t i) { return (length(i) >> shift) % kDigits; };
     std::vector<uint32_t> next(kDigits + 1);
     for (int64_t i = 0; i < samples.size(); ++i)
       ++next[digit(i) + 1];
@@ -86,8 +79,7 @@ class Packer {
   /// Ends a batch at a multiple; the samples behind it start the next one.
   void cut() {
     const int64_t multiple = options_.multiple;
-    const int64_t kept =
-        std::max(count() / multiple * multiple, count() % multiple);
+    const int64_t kept = std::max(count() / multiple * multiple, count() % multiple);
     starts_.push_back(starts_.back() + kept);
     lengths_.erase(lengths_.begin(), lengths_.begin() + kept);
     longest_ = 0;
@@ -103,13 +95,9 @@ class Packer {
 
 void check(const SampleSource* samples, const BatchingOptions& options) {
   if (options.max_tokens < 1)
-    fail_usage(
-        "batching.max_tokens must be >= 1, but got ",
-        options.max_tokens);
+    fail_usage("batching.max_tokens must be >= 1, but got ", options.max_tokens);
   if (options.max_sentences < 0)
-    fail_usage(
-        "batching.max_sentences must be >= 0, but got ",
-        options.max_sentences);
+    fail_usage("batching.max_sentences must be >= 0, but got ", options.max_sentences);
   if (options.multiple < 1)
     fail_usage("batching.multiple must be >= 1, but got ", options.multiple);
   SEQCONV_CHECK(samples != nullptr, "a batcher needs samples");
@@ -123,9 +111,7 @@ void check(const SampleSource* samples, const BatchingOptions& options) {
 }  // namespace
 
 Batcher::Batcher(
-    std::shared_ptr<const SampleSource> samples,
-    const BatchingOptions& options,
-    uint64_t seed)
+    std::shared_ptr<const SampleSource> samples, const BatchingOptions& options, uint64_t seed)
     : samples_(std::move(samples)), seed_(seed), starts_{0} {
   check(samples_.get(), options);
   sorted_.resize(static_cast<size_t>(samples_->size()));
@@ -139,10 +125,7 @@ Batcher::Batcher(
   packer.finish();
 }
 
-Batcher::Batcher(
-    PairCorpus corpus,
-    const BatchingOptions& options,
-    uint64_t seed)
+Batcher::Batcher(PairCorpus corpus, const BatchingOptions& options, uint64_t seed)
     : Batcher(pair_samples(std::move(corpus)), options, seed) {}
 
 int64_t Batcher::size() const {
@@ -159,11 +142,7 @@ std::vector<uint32_t> Batcher::order(int64_t epoch) const {
 
 std::span<const uint32_t> Batcher::rows(int64_t index) const {
   SEQCONV_CHECK(
-      index >= 0 && index < size(),
-      "batch ",
-      index,
-      " was asked for, but there are ",
-      size());
+      index >= 0 && index < size(), "batch ", index, " was asked for, but there are ", size());
   const auto begin = static_cast<size_t>(starts_[static_cast<size_t>(index)]);
   const auto end = static_cast<size_t>(starts_[static_cast<size_t>(index) + 1]);
   return std::span(sorted_).subspan(begin, end - begin);

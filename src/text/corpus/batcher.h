@@ -21,12 +21,9 @@ struct BatchingOptions {
   void visit(Visitor& v) {
     v("max_tokens",
       max_tokens,
-      "Most tokens of a batch: rows x the longest side, </s> counted; at "
-      "least 1");
+      R"(Most tokens of a batch: rows x the longest side, </s> counted; at least 1)");
     v("max_sentences", max_sentences, "Most samples of a batch, 0 = no limit");
-    v("multiple",
-      multiple,
-      "Rows of a batch: a multiple of this where possible, at least 1");
+    v("multiple", multiple, "Rows of a batch: a multiple of this where possible, at least 1");
   }
 };
 
@@ -40,9 +37,7 @@ struct BatchingOptions {
 class Batcher {
  public:
   Batcher(
-      std::shared_ptr<const SampleSource> samples,
-      const BatchingOptions& options,
-      uint64_t seed);
+      std::shared_ptr<const SampleSource> samples, const BatchingOptions& options, uint64_t seed);
   /// The same for sentence pairs.
   Batcher(PairCorpus corpus, const BatchingOptions& options, uint64_t seed);
 

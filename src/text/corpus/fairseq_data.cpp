@@ -48,9 +48,7 @@ int64_t read_number(IdKind kind, const std::byte* data, int64_t index) {
 class FairseqData : public TokenSource {
  public:
   FairseqData(const FairseqFiles& files, int64_t vocabulary)
-      : index_(open_fairseq_index(files.index)),
-        file_(files.data),
-        vocabulary_(vocabulary) {}
+      : index_(open_fairseq_index(files.index)), file_(files.data), vocabulary_(vocabulary) {}
 
   int64_t size() const override { return index_->size(); }
 
@@ -89,8 +87,7 @@ SentencePlace FairseqData::checked(int64_t index) const {
       " was asked for, but there are ",
       size());
   SentencePlace place = index_->place(index);
-  const auto numbers =
-      static_cast<int64_t>(file_.bytes().size()) / width(index_->kind());
+  const auto numbers = static_cast<int64_t>(file_.bytes().size()) / width(index_->kind());
   SEQCONV_CHECK(
       place.begin >= 0 && place.count >= 0 && place.begin <= numbers &&
           place.count <= numbers - place.begin,
@@ -104,8 +101,7 @@ SentencePlace FairseqData::checked(int64_t index) const {
       " on, but the file holds ",
       numbers,
       " (truncated, or the index of other data)");
-  if (place.count > 0 &&
-      number(place.begin + place.count - 1) == kEndId + index_->shift())
+  if (place.count > 0 && number(place.begin + place.count - 1) == kEndId + index_->shift())
     --place.count;
   return place;
 }
@@ -165,9 +161,7 @@ FairseqFiles fairseq_files(const fs::path& file) {
   return {index.replace_extension(".idx"), data.replace_extension(".bin")};
 }
 
-std::shared_ptr<const TokenSource> open_fairseq_data(
-    const fs::path& file,
-    int64_t vocabulary) {
+std::shared_ptr<const TokenSource> open_fairseq_data(const fs::path& file, int64_t vocabulary) {
   const FairseqFiles files = fairseq_files(file);
   check_there(files.index, files.data);
   check_there(files.data, files.index);

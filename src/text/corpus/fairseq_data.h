@@ -39,7 +39,6 @@ FairseqFiles fairseq_files(const std::filesystem::path& file);
 /// sentence, counted from 1: an id outside [0, vocabulary) ("wrong dictionary
 /// for this data"), and <pad>, which no sentence can hold.
 std::shared_ptr<const TokenSource> open_fairseq_data(
-    const std::filesystem::path& file,
-    int64_t vocabulary);
+    const std::filesystem::path& file, int64_t vocabulary);
 
 }  // namespace seqconv::internal

@@ -54,10 +54,7 @@ class IndexFile {
   template <class T>
   T read(uint64_t start, uint64_t index) const {
     T value;
-    std::memcpy(
-        &value,
-        file_.bytes().data() + start + index * sizeof(T),
-        sizeof(T));
+    std::memcpy(&value, file_.bytes().data() + start + index * sizeof(T), sizeof(T));
     return value;
   }
 
@@ -191,9 +188,8 @@ class CachedIndex : public FairseqIndex {
         sizes_);
     const auto begin = file_.read<int64_t>(places, at);
     const auto end = file_.read<int64_t>(places, at + 1);
-    const auto count = file_.read<int64_t>(
-        places + 8 * (sentences_ + 1),
-        static_cast<uint64_t>(first));
+    const auto count =
+        file_.read<int64_t>(places + 8 * (sentences_ + 1), static_cast<uint64_t>(first));
     SEQCONV_CHECK(
         begin >= 0 && count >= 0 && end >= begin && end - begin == count,
         file_.name(),
@@ -244,8 +240,7 @@ std::unique_ptr<const FairseqIndex> open_fairseq_index(const fs::path& path) {
     return std::make_unique<CachedIndex>(std::move(file));
   fail(
       path.string(),
-      ": an index of fairseq's binarised data was wanted (mmap, lazy or "
-      "cached), but ",
+      ": an index of fairseq's binarised data was wanted (mmap, lazy or cached), but ",
       file.begins_with(kHuffmanMagic) ? "this one is Huffman-coded"
                                       : "its first bytes are no such one's");
 }

@@ -41,7 +41,6 @@ class FairseqIndex {
 };
 
 /// Reads either kind of index; Error for anything else.
-std::unique_ptr<const FairseqIndex> open_fairseq_index(
-    const std::filesystem::path& path);
+std::unique_ptr<const FairseqIndex> open_fairseq_index(const std::filesystem::path& path);
 
 }  // namespace seqconv::internal

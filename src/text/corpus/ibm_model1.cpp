@@ -51,8 +51,7 @@ class IbmModel1Iterations {
     }
     for (size_t j = 0; j < sums_.size(); ++j) {
       // A smaller sum has no float32 as its inverse.
-      shares_[j] =
-          sums_[j] >= std::numeric_limits<float>::min() ? 1 / sums_[j] : 0;
+      shares_[j] = sums_[j] >= std::numeric_limits<float>::min() ? 1 / sums_[j] : 0;
       sums_[j] = 0;
     }
   }
@@ -77,8 +76,7 @@ class IbmModel1Iterations {
     pairs_.resize(source.ids.size());
     for (int64_t pair = 0; pair < source.count(); ++pair)
       for (const int32_t id : source.ids_of(pair))
-        pairs_[static_cast<size_t>(next[static_cast<size_t>(id)]++)] =
-            static_cast<int32_t>(pair);
+        pairs_[static_cast<size_t>(next[static_cast<size_t>(id)]++)] = static_cast<int32_t>(pair);
   }
 
   /// Gives `take` the place of every target word beside a source word, in each
@@ -165,8 +163,7 @@ class IbmModel1Iterations {
   std::vector<float> sums_;
 };
 
-void IbmModel1::Side::check(std::span<const int32_t> sentence, const char* name)
-    const {
+void IbmModel1::Side::check(std::span<const int32_t> sentence, const char* name) const {
   SEQCONV_CHECK(
       !sentence.empty(),
       "both sides of a pair must have words to learn from, but the ",
@@ -174,13 +171,7 @@ void IbmModel1::Side::check(std::span<const int32_t> sentence, const char* name)
       " has none");
   for (const int32_t id : sentence)
     SEQCONV_CHECK(
-        id >= 0 && id < words,
-        "ids of a ",
-        name,
-        " must be in [0, ",
-        words,
-        "), but got ",
-        id);
+        id >= 0 && id < words, "ids of a ", name, " must be in [0, ", words, "), but got ", id);
 }
 
 void IbmModel1::Side::add(std::span<const int32_t> sentence) {
@@ -193,9 +184,7 @@ IbmModel1::IbmModel1(int64_t source_words, int64_t target_words) {
   target_.words = target_words;
 }
 
-void IbmModel1::add(
-    std::span<const int32_t> source,
-    std::span<const int32_t> target) {
+void IbmModel1::add(std::span<const int32_t> source, std::span<const int32_t> target) {
   source_.check(source, "source");
   target_.check(target, "target");
   SEQCONV_CHECK(
@@ -207,8 +196,7 @@ void IbmModel1::add(
   target_.add(target);
 }
 
-std::vector<std::vector<WordProbability>> IbmModel1::learn(
-    int64_t iterations) const {
+std::vector<std::vector<WordProbability>> IbmModel1::learn(int64_t iterations) const {
   IbmModel1Iterations work(*this);
   for (int64_t i = 0; i < iterations; ++i)
     work.run();

@@ -25,12 +25,8 @@ class IbmModel1 {
   void add(std::span<const int32_t> source, std::span<const int32_t> target);
 
   int64_t pairs() const { return source_.count(); }
-  std::span<const int32_t> source(int64_t pair) const {
-    return source_.ids_of(pair);
-  }
-  std::span<const int32_t> target(int64_t pair) const {
-    return target_.ids_of(pair);
-  }
+  std::span<const int32_t> source(int64_t pair) const { return source_.ids_of(pair); }
+  std::span<const int32_t> target(int64_t pair) const { return target_.ids_of(pair); }
 
   /// t(target word | source word) after so many iterations of expectation
   /// maximisation from equal probabilities, with an empty source word in every
@@ -51,8 +47,7 @@ class IbmModel1 {
     std::span<const int32_t> ids_of(int64_t i) const {
       const auto at = static_cast<size_t>(i);
       return std::span(ids).subspan(
-          static_cast<size_t>(begin[at]),
-          static_cast<size_t>(begin[at + 1] - begin[at]));
+          static_cast<size_t>(begin[at]), static_cast<size_t>(begin[at + 1] - begin[at]));
     }
     void check(std::span<const int32_t> sentence, const char* name) const;
     void add(std::span<const int32_t> sentence);

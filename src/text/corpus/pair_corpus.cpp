@@ -10,9 +10,7 @@
 namespace seqconv::internal {
 namespace {
 
-std::filesystem::path side_path(
-    const std::filesystem::path& stem,
-    const char* side) {
+std::filesystem::path side_path(const std::filesystem::path& stem, const char* side) {
   return stem.string() + "." + side + ".tokens";
 }
 
@@ -120,17 +118,9 @@ std::string CorpusReport::summary() const {
   if (source_cut + target_cut > 0)
     cut = concat(", ", source_cut, " sources and ", target_cut, " targets cut");
   if (source_unknown + target_unknown > 0)
-    unknown = concat(
-        ", ",
-        source_unknown,
-        " and ",
-        target_unknown,
-        " of them unknown");
+    unknown = concat(", ", source_unknown, " and ", target_unknown, " of them unknown");
   if (blank > 0)
-    cut += concat(
-        ", ",
-        blank,
-        blank == 1 ? " blank line skipped" : " blank lines skipped");
+    cut += concat(", ", blank, blank == 1 ? " blank line skipped" : " blank lines skipped");
   return concat(
       pairs,
       " pairs of ",
@@ -150,15 +140,12 @@ std::string CorpusReport::summary() const {
 }
 
 PairFate cut_pair(
-    std::vector<int32_t>& source,
-    std::vector<int32_t>& target,
-    const PairLimits& limits) {
+    std::vector<int32_t>& source, std::vector<int32_t>& target, const PairLimits& limits) {
   cut_tokens(source, limits.source_cut);
   cut_tokens(target, limits.target_cut);
   if (source.empty() || target.empty())
     return PairFate::kEmpty;
-  return std::ssize(source) + 1 > limits.source ||
-          std::ssize(target) + 1 > limits.target
+  return std::ssize(source) + 1 > limits.source || std::ssize(target) + 1 > limits.target
       ? PairFate::kTooLong
       : PairFate::kKept;
 }
@@ -166,13 +153,11 @@ PairFate cut_pair(
 int64_t read_pairs(
     const CorpusSide& source,
     const CorpusSide& target,
-    const std::function<void(
-        const std::vector<int32_t>& source,
-        const std::vector<int32_t>& target)>& take) {
+    const std::function<
+        void(const std::vector<int32_t>& source, const std::vector<int32_t>& target)>& take) {
   SEQCONV_CHECK(
       !source.files.empty() && source.files.size() == target.files.size(),
-      "a corpus needs as many source files as target files, and one at least, "
-      "but got ",
+      "a corpus needs as many source files as target files, and one at least, but got ",
       source.files.size(),
       " and ",
       target.files.size());
@@ -197,9 +182,7 @@ CorpusReport write_pair_corpus(
       std::min(limits.source, limits.target));
   PairWriter writer(limits, stem);
   const int64_t blank =
-      read_pairs(source, target, [&](const auto& from, const auto& to) {
-        writer.add(from, to);
-      });
+      read_pairs(source, target, [&](const auto& from, const auto& to) { writer.add(from, to); });
   CorpusReport& report = writer.report();
   report.blank = blank;
   SEQCONV_CHECK(

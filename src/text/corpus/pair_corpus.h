@@ -43,9 +43,7 @@ enum class PairFate { kKept, kEmpty, kTooLong };
 /// Cuts the sides of a pair, ids without </s>, where `limits` say so, and tells
 /// what becomes of it.
 PairFate cut_pair(
-    std::vector<int32_t>& source,
-    std::vector<int32_t>& target,
-    const PairLimits& limits);
+    std::vector<int32_t>& source, std::vector<int32_t>& target, const PairLimits& limits);
 
 /// A parallel corpus: pair i is source->tokens(i) and target->tokens(i), ids
 /// without </s>.
@@ -64,9 +62,8 @@ struct PairCorpus {
 int64_t read_pairs(
     const CorpusSide& source,
     const CorpusSide& target,
-    const std::function<void(
-        const std::vector<int32_t>& source,
-        const std::vector<int32_t>& target)>& take);
+    const std::function<
+        void(const std::vector<int32_t>& source, const std::vector<int32_t>& target)>& take);
 
 /// Writes the pairs of parallel files as two token stores,
 /// `stem`.source.tokens and `stem`.target.tokens, in bounded memory. Pairs with

@@ -10,12 +10,8 @@ class PairSamples : public SampleSource {
   explicit PairSamples(PairCorpus corpus) : corpus_(std::move(corpus)) {}
 
   int64_t size() const override { return corpus_.size(); }
-  int64_t source_length(int64_t index) const override {
-    return corpus_.source->length(index) + 1;
-  }
-  int64_t target_length(int64_t index) const override {
-    return corpus_.target->length(index) + 1;
-  }
+  int64_t source_length(int64_t index) const override { return corpus_.source->length(index) + 1; }
+  int64_t target_length(int64_t index) const override { return corpus_.target->length(index) + 1; }
 
   Batch batch(std::span<const uint32_t> samples) const override {
     const auto copy = [&](const TokenSource& side) {

@@ -5,10 +5,7 @@
 
 namespace seqconv::internal {
 
-SentenceReader::SentenceReader(
-    const TextSource& file,
-    int64_t vocabulary,
-    BadBytes bad_bytes)
+SentenceReader::SentenceReader(const TextSource& file, int64_t vocabulary, BadBytes bad_bytes)
     : name_(file.file) {
   if (holds_ids(file))
     sentences_ = open_fairseq_data(file.file, vocabulary);
@@ -17,10 +14,7 @@ SentenceReader::SentenceReader(
 }
 
 SentenceReader::SentenceReader(
-    std::istream& stream,
-    std::string name,
-    BadBytes bad_bytes,
-    int64_t lines_before)
+    std::istream& stream, std::string name, BadBytes bad_bytes, int64_t lines_before)
     : name_(std::move(name)) {
   lines_.emplace(stream, name_, bad_bytes, lines_before);
 }

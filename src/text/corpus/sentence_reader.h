@@ -18,16 +18,11 @@ class SentenceReader {
  public:
   /// `vocabulary`: binarised ids must be below it. `bad_bytes` is for text.
   SentenceReader(
-      const TextSource& file,
-      int64_t vocabulary,
-      BadBytes bad_bytes = BadBytes::kReject);
+      const TextSource& file, int64_t vocabulary, BadBytes bad_bytes = BadBytes::kReject);
   /// Lines of a stream that outlives the reader; `name` is for messages, and
   /// `lines_before` are the lines in front of the stream, which count too.
   SentenceReader(
-      std::istream& stream,
-      std::string name,
-      BadBytes bad_bytes,
-      int64_t lines_before = 0);
+      std::istream& stream, std::string name, BadBytes bad_bytes, int64_t lines_before = 0);
 
   /// Moves on by a sentence; false when there is none left. Error for a line
   /// with bad bytes, where they are rejected, or without a text

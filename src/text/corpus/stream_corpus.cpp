@@ -14,10 +14,7 @@ namespace {
 /// Puts lines into the sequences of a token store.
 class StreamWriter {
  public:
-  StreamWriter(
-      SampleKind kind,
-      int64_t max_length,
-      const std::filesystem::path& path)
+  StreamWriter(SampleKind kind, int64_t max_length, const std::filesystem::path& path)
       : kind_(kind), max_length_(max_length), store_(path) {}
 
   /// Adds a line, given by its ids without </s>.
@@ -65,9 +62,7 @@ class StreamWriter {
 
 /// Error unless a line that is not blank was kept.
 void check_kept(
-    const StreamReport& report,
-    const std::vector<TextSource>& files,
-    int64_t max_length) {
+    const StreamReport& report, const std::vector<TextSource>& files, int64_t max_length) {
   if (report.lines > report.blank + report.too_long)
     return;
   std::string reason = concat(
@@ -79,21 +74,13 @@ void check_kept(
       report.blank,
       " are blank");
   if (report.too_long > 0)
-    reason += concat(
-        " and ",
-        report.too_long,
-        " have more than ",
-        max_length,
-        " tokens");
+    reason += concat(" and ", report.too_long, " have more than ", max_length, " tokens");
   fail(reason);
 }
 
 class StreamSamples : public SampleSource {
  public:
-  StreamSamples(
-      const std::filesystem::path& path,
-      const StreamOptions& options,
-      int64_t vocabulary)
+  StreamSamples(const std::filesystem::path& path, const StreamOptions& options, int64_t vocabulary)
       : name_(path.string()),
         store_(path),
         kind_(options.samples),
@@ -110,9 +97,7 @@ class StreamSamples : public SampleSource {
   int64_t target_length(int64_t index) const override {
     const auto [sequence, block] = locate(index);
     const int64_t tokens = predicted(sequence);
-    return kind_ == SampleKind::kLines
-        ? tokens
-        : std::min(block_, tokens - block * block_);
+    return kind_ == SampleKind::kLines ? tokens : std::min(block_, tokens - block * block_);
   }
   Batch batch(std::span<const uint32_t> samples) const override;
 
@@ -141,9 +126,7 @@ class StreamSamples : public SampleSource {
         length);
     return length - 1;
   }
-  int64_t blocks(int64_t sequence) const {
-    return (predicted(sequence) - 1) / block_ + 1;
-  }
+  int64_t blocks(int64_t sequence) const { return (predicted(sequence) - 1) / block_ + 1; }
 
   std::string name_;
   TokenStore store_;
@@ -156,9 +139,7 @@ class StreamSamples : public SampleSource {
 
 void StreamSamples::check_store() const {
   SEQCONV_CHECK(
-      store_.size() > 0,
-      name_,
-      ": a language model's corpus was wanted, but it is empty");
+      store_.size() > 0, name_, ": a language model's corpus was wanted, but it is empty");
   SEQCONV_CHECK(
       kind_ != SampleKind::kBlocks || store_.size() == 1,
       name_,
@@ -199,8 +180,7 @@ StreamSamples::Place StreamSamples::locate(int64_t index) const {
     case SampleKind::kDocumentBlocks:
       break;
   }
-  const auto next =
-      std::upper_bound(first_block_.begin(), first_block_.end(), index);
+  const auto next = std::upper_bound(first_block_.begin(), first_block_.end(), index);
   return {next - first_block_.begin() - 1, index - *(next - 1)};
 }
 
@@ -211,11 +191,9 @@ std::span<const int32_t> StreamSamples::window(int64_t index) const {
       static_cast<size_t>(target_length(index)) + 1);
 }
 
-void StreamSamples::check_ids(std::span<const int32_t> ids, int64_t sample)
-    const {
-  const auto bad = std::find_if(ids.begin(), ids.end(), [&](int32_t id) {
-    return id < 0 || id >= vocabulary_;
-  });
+void StreamSamples::check_ids(std::span<const int32_t> ids, int64_t sample) const {
+  const auto bad =
+      std::find_if(ids.begin(), ids.end(), [&](int32_t id) { return id < 0 || id >= vocabulary_; });
   if (bad != ids.end())
     fail(
         name_,
@@ -242,10 +220,7 @@ Batch StreamSamples::batch(std::span<const uint32_t> samples) const {
 
 void StreamOptions::validate(const std::string& path) const {
   if (block_tokens < 1)
-    fail_usage(
-        detail::join_key(path, "block_tokens"),
-        " must be >= 1, but got ",
-        block_tokens);
+    fail_usage(detail::join_key(path, "block_tokens"), " must be >= 1, but got ", block_tokens);
 }
 
 std::string StreamReport::summary() const {
@@ -270,8 +245,7 @@ StreamReport write_stream_corpus(
     int64_t max_length,
     const std::filesystem::path& path) {
   SEQCONV_CHECK(
-      !side.files.empty(),
-      "a language model's corpus needs one text file at least, but got none");
+      !side.files.empty(), "a language model's corpus needs one text file at least, but got none");
   SEQCONV_CHECK(
       options.samples != SampleKind::kLines || max_length >= 2,
       "the longest length must be at least 2 (one symbol and </s>), but got ",
@@ -291,9 +265,7 @@ StreamReport write_stream_corpus(
 }
 
 std::shared_ptr<const SampleSource> open_stream_corpus(
-    const std::filesystem::path& path,
-    const StreamOptions& options,
-    int64_t vocabulary) {
+    const std::filesystem::path& path, const StreamOptions& options, int64_t vocabulary) {
   options.validate("");
   return std::make_shared<StreamSamples>(path, options, vocabulary);
 }

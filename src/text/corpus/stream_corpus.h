@@ -21,11 +21,10 @@ enum class SampleKind {
 };
 template <>
 struct EnumNames<SampleKind> {
-  static constexpr auto kNames =
-      std::to_array<std::pair<std::string_view, SampleKind>>(
-          {{"blocks", SampleKind::kBlocks},
-           {"document_blocks", SampleKind::kDocumentBlocks},
-           {"lines", SampleKind::kLines}});
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, SampleKind>>(
+      {{"blocks", SampleKind::kBlocks},
+       {"document_blocks", SampleKind::kDocumentBlocks},
+       {"lines", SampleKind::kLines}});
 };
 
 /// Options of a language model's corpus.
@@ -35,13 +34,10 @@ struct StreamOptions {
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("samples",
-      samples,
-      "Samples of a language model: blocks, document_blocks or lines");
+    v("samples", samples, "Samples of a language model: blocks, document_blocks or lines");
     v("block_tokens",
       block_tokens,
-      "Tokens that a sample of blocks or document_blocks predicts, at least "
-      "1");
+      R"(Tokens that a sample of blocks or document_blocks predicts, at least 1)");
   }
 
   /// UsageError for values out of range; `path` prefixes the keys in messages.
@@ -102,8 +98,6 @@ StreamReport write_stream_corpus(
 /// when the store does not fit the options, and, as a batch is made, for an id
 /// outside [0, vocabulary): "wrong corpus for the vocabulary".
 std::shared_ptr<const SampleSource> open_stream_corpus(
-    const std::filesystem::path& path,
-    const StreamOptions& options,
-    int64_t vocabulary);
+    const std::filesystem::path& path, const StreamOptions& options, int64_t vocabulary);
 
 }  // namespace seqconv::internal

@@ -35,11 +35,7 @@ constexpr size_t padded(size_t bytes) {
 Header check_header(std::span<const std::byte> bytes, const std::string& name) {
   Header header{};
   SEQCONV_CHECK(
-      bytes.size() >= sizeof header,
-      name,
-      ": not a token store, only ",
-      bytes.size(),
-      " bytes");
+      bytes.size() >= sizeof header, name, ": not a token store, only ", bytes.size(), " bytes");
   std::memcpy(&header, bytes.data(), sizeof header);
   SEQCONV_CHECK(
       std::equal(kMagic, kMagic + sizeof kMagic, header.magic),
@@ -54,12 +50,11 @@ Header check_header(std::span<const std::byte> bytes, const std::string& name) {
       header.version);
   // Bounds first, so that the sum below cannot overflow.
   const auto limit = static_cast<int64_t>(bytes.size());
-  const bool bounded = header.sequences >= 0 && header.sequences < limit &&
-      header.ids >= 0 && header.ids < limit;
-  const size_t wanted = bounded
-      ? sizeof header + padded(static_cast<size_t>(header.ids) * 4) +
+  const bool bounded =
+      header.sequences >= 0 && header.sequences < limit && header.ids >= 0 && header.ids < limit;
+  const size_t wanted = bounded ? sizeof header + padded(static_cast<size_t>(header.ids) * 4) +
           (static_cast<size_t>(header.sequences) + 1) * 8
-      : 0;
+                                : 0;
   SEQCONV_CHECK(
       bounded && wanted == bytes.size(),
       name,
@@ -127,9 +122,7 @@ std::pair<int64_t, int64_t> TokenStore::range(int64_t index) const {
 
 std::span<const int32_t> TokenStore::tokens(int64_t index) const {
   const auto [begin, end] = range(index);
-  return ids_.subspan(
-      static_cast<size_t>(begin),
-      static_cast<size_t>(end - begin));
+  return ids_.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
 }
 
 int64_t TokenStore::length(int64_t index) const {
@@ -142,8 +135,7 @@ struct TokenStoreWriter::Impl {
       : file(path), offsets(path.string() + ".offsets") {}
 
   /// Collects small pieces before they go to the system.
-  static void
-  write(AtomicFile& to, std::string& buffer, const void* data, size_t size) {
+  static void write(AtomicFile& to, std::string& buffer, const void* data, size_t size) {
     constexpr size_t kBuffer = 1 << 20;
     if (buffer.size() + size > kBuffer) {
       to.write(buffer.data(), buffer.size());
@@ -183,9 +175,7 @@ void TokenStoreWriter::append(std::span<const int32_t> ids) {
 void TokenStoreWriter::extend(std::span<const int32_t> ids) {
   SEQCONV_CHECK(!impl_->prepared, "a finished token store cannot grow");
   Impl& to = *impl_;
-  SEQCONV_CHECK(
-      to.sequences > 0,
-      "a token store without sequences has none to lengthen");
+  SEQCONV_CHECK(to.sequences > 0, "a token store without sequences has none to lengthen");
   Impl::write(to.file, to.file_buffer, ids.data(), ids.size_bytes());
   to.ids += static_cast<int64_t>(ids.size());
 }

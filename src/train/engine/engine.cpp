@@ -23,21 +23,14 @@ void set_threads(int64_t threads) {
 namespace {
 
 const EngineTable kTable{
-    .set_log_level =
-        [](LogLevel level) { seqconv::internal::set_log_level(level); },
-    .train =
-        [](const TrainArguments& arguments) {
-          guarded([&] { train(arguments); });
-        },
+    .set_log_level = [](LogLevel level) { seqconv::internal::set_log_level(level); },
+    .train = [](const TrainArguments& arguments) { guarded([&] { train(arguments); }); },
     .describe_config =
-        [](ConfigFormat format) {
-          return guarded([&] { return describe_config(format); });
-        },
+        [](ConfigFormat format) { return guarded([&] { return describe_config(format); }); },
     .backends = [](const BackendArguments& arguments) -> const BackendOpener& {
       static TorchBackends backends;
       set_threads(arguments.threads);
-      const Launch launch =
-          find_launch([](const char* name) { return std::getenv(name); });
+      const Launch launch = find_launch([](const char* name) { return std::getenv(name); });
       backends = guarded([&] {
         return TorchBackends(
             open_device(arguments.device, launch.local_rank),
@@ -45,14 +38,12 @@ const EngineTable kTable{
       });
       return backends;
     },
-    .sees_cuda =
-        [] { return guarded([] { return seqconv::internal::sees_cuda(); }); },
+    .sees_cuda = [] { return guarded([] { return seqconv::internal::sees_cuda(); }); },
 };
 
 }  // namespace
 }  // namespace seqconv::internal::engine
 
-extern "C" SEQCONV_VISIBLE const seqconv::internal::EngineTable*
-seqconv_engine() {
+extern "C" SEQCONV_VISIBLE const seqconv::internal::EngineTable* seqconv_engine() {
   return &seqconv::internal::engine::kTable;
 }

@@ -14,9 +14,7 @@ namespace seqconv::internal::engine {
 
 namespace {
 
-void train(
-    const TrainArguments& arguments,
-    std::shared_ptr<Communicator> processes) {
+void train(const TrainArguments& arguments, std::shared_ptr<Communicator> processes) {
   Json table = load_toml(arguments.config, arguments.configurations);
   for (const std::string& assignment : arguments.overrides)
     apply_override(table, assignment);
@@ -48,11 +46,10 @@ std::pair<std::string, std::string> split_key(const std::string& key) {
 
 // Valid TOML: one section a layer's options, dotted keys within it.
 std::string config_as_toml() {
-  std::string text =
-      "# Every key of a training configuration with its default. Paths are\n"
-      "# relative to the working directory. include = \"other.toml\" at the\n"
-      "# top, relative to the file, or include = \"NAME\", a configuration\n"
-      "# that comes with the program, is read first.\n";
+  std::string text = "# Every key of a training configuration with its default. Paths are\n"
+                     "# relative to the working directory. include = \"other.toml\" at the\n"
+                     "# top, relative to the file, or include = \"NAME\", a configuration\n"
+                     "# that comes with the program, is read first.\n";
   std::string section;
   for (const OptionRow& row : describe_options<TrainConfig>("")) {
     const auto [head, key] = split_key(row.key);
@@ -66,32 +63,30 @@ std::string config_as_toml() {
 }
 
 std::string config_as_markdown() {
-  std::string text =
-      "# Configuration\n\n"
-      "Every key of the TOML file that `seqconv train` reads. A file names "
-      "only\n"
-      "what differs from the defaults; an unknown key is an error. Paths are\n"
-      "relative to the working directory. `include = \"other.toml\"` at the "
-      "top\n"
-      "(a path relative to the file; the name of a configuration that comes\n"
-      "with the program, such as `\"multi30k_sentencepiece\"`; or a list of "
-      "these)\n"
-      "is read first, and the file's own keys win. `--set KEY=VALUE` on the\n"
-      "command line wins over both.\n"
-      "Whole numbers are not negative. Where a list is wanted, a single entry\n"
-      "stands for a list of one; `[]` or `\"\"` gives a list its default "
-      "back,\n"
-      "whatever an included file says.\n\n"
-      "`seqconv train --help-config` prints the same as a TOML file. This page "
-      "is\n"
-      "written by `tools/make_reference.sh`.\n";
+  std::string text = "# Configuration\n\n"
+                     "Every key of the TOML file that `seqconv train` reads. A file names "
+                     "only\n"
+                     "what differs from the defaults; an unknown key is an error. Paths are\n"
+                     "relative to the working directory. `include = \"other.toml\"` at the "
+                     "top\n"
+                     "(a path relative to the file; the name of a configuration that comes\n"
+                     "with the program, such as `\"multi30k_sentencepiece\"`; or a list of "
+                     "these)\n"
+                     "is read first, and the file's own keys win. `--set KEY=VALUE` on the\n"
+                     "command line wins over both.\n"
+                     "Whole numbers are not negative. Where a list is wanted, a single entry\n"
+                     "stands for a list of one; `[]` or `\"\"` gives a list its default "
+                     "back,\n"
+                     "whatever an included file says.\n\n"
+                     "`seqconv train --help-config` prints the same as a TOML file. This page "
+                     "is\n"
+                     "written by `tools/make_reference.sh`.\n";
   std::string section = "none yet";
   for (const OptionRow& row : describe_options<TrainConfig>("")) {
     const auto [head, key] = split_key(row.key);
     if (head != section) {
       section = head;
-      const std::string title =
-          head.empty() ? "Top level" : concat("[", head, "]");
+      const std::string title = head.empty() ? "Top level" : concat("[", head, "]");
       text += concat(
           "\n## ",
           title,
@@ -114,9 +109,7 @@ void train(const TrainArguments& arguments) {
   const std::shared_ptr<Communicator> processes = open_communicator();
   if (!processes->is_first())
     set_log_level(LogLevel::kError);  // the first one speaks for all
-  run_together(*processes, [&] {
-    guarded([&] { train(arguments, processes); });
-  });
+  run_together(*processes, [&] { guarded([&] { train(arguments, processes); }); });
 }
 
 std::string describe_config(ConfigFormat format) {

@@ -14,12 +14,10 @@ std::vector<UpdateBatch> batches_of(
     int64_t update,
     int64_t rank,
     int64_t size) {
-  const int64_t count =
-      update_size(static_cast<int64_t>(order.size()), per_update, update);
+  const int64_t count = update_size(static_cast<int64_t>(order.size()), per_update, update);
   std::vector<UpdateBatch> share;
   for (int64_t place = rank; place < count; place += size)
-    share.push_back(
-        {place, order[static_cast<size_t>(update * per_update + place)]});
+    share.push_back({place, order[static_cast<size_t>(update * per_update + place)]});
   return share;
 }
 

@@ -43,16 +43,12 @@ class Communicator {
   /// Gives all processes the shares of all. The share of process r are the
   /// elements of `values` from ends[r - 1], the first's from 0, up to ends[r];
   /// ends are multiples of kShareUnit, and the last is values.size().
-  virtual void share(
-      std::span<float> values,
-      std::span<const int64_t> ends) = 0;
+  virtual void share(std::span<float> values, std::span<const int64_t> ends) = 0;
   /// Gives the first process the shares of all, each of which is `own` in the
   /// process that it comes from; `values`, as in share() but on the host, is
   /// empty in the others.
   virtual void collect(
-      std::span<const float> own,
-      std::span<float> values,
-      std::span<const int64_t> ends) = 0;
+      std::span<const float> own, std::span<float> values, std::span<const int64_t> ends) = 0;
   /// Ends all processes with this exit code, whatever they are doing.
   virtual void abort(int code) = 0;
 
@@ -82,8 +78,7 @@ class SingleProcess : public Communicator {
   void sum(std::span<double> /*values*/) override {}
   int64_t largest(int64_t value) override { return value; }
   void broadcast(std::span<std::byte> /*bytes*/, int64_t /*root*/) override {}
-  void share(std::span<float> /*values*/, std::span<const int64_t> /*ends*/)
-      override {}
+  void share(std::span<float> /*values*/, std::span<const int64_t> /*ends*/) override {}
   void collect(
       std::span<const float> own,
       std::span<float> values,

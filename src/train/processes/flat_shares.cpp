@@ -10,9 +10,7 @@ namespace seqconv::internal {
 namespace {
 
 std::span<float> floats_of(const at::Tensor& tensor) {
-  return {
-      tensor.mutable_data_ptr<float>(),
-      static_cast<size_t>(tensor.numel())};
+  return {tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
 
 }  // namespace
@@ -32,9 +30,7 @@ std::vector<int64_t> share_ends(int64_t count, int64_t size) {
 }
 
 FlatShares::FlatShares(
-    std::shared_ptr<Communicator> processes,
-    const FlatParameters& parameters,
-    bool wanted)
+    std::shared_ptr<Communicator> processes, const FlatParameters& parameters, bool wanted)
     : processes_(std::move(processes)) {
   if (wanted && processes_->size() > 1)
     ends_ = share_ends(parameters.values().numel(), processes_->size());
@@ -65,9 +61,7 @@ at::Tensor FlatShares::collect(const at::Tensor& own) const {
   if (collects())
     whole = at::empty({ends_.back()});
   processes_->collect(
-      floats_of(own),
-      whole.defined() ? floats_of(whole) : std::span<float>(),
-      ends_);
+      floats_of(own), whole.defined() ? floats_of(whole) : std::span<float>(), ends_);
   return whole;
 }
 

@@ -26,9 +26,7 @@ class FlatShares {
   /// Buffers as long as those of `parameters`. They are cut if it is wanted and
   /// there is more than one process.
   FlatShares(
-      std::shared_ptr<Communicator> processes,
-      const FlatParameters& parameters,
-      bool wanted);
+      std::shared_ptr<Communicator> processes, const FlatParameters& parameters, bool wanted);
 
   /// Then all processes call share() and collect() together.
   bool is_cut() const { return !ends_.empty(); }

@@ -59,8 +59,7 @@ namespace {
 /// Called when the gradient of a parameter has been added to the flat buffer.
 class WhenAccumulated : public torch::autograd::FunctionPostHook {
  public:
-  explicit WhenAccumulated(std::function<void()> call)
-      : call_(std::move(call)) {}
+  explicit WhenAccumulated(std::function<void()> call) : call_(std::move(call)) {}
 
   torch::autograd::variable_list operator()(
       const torch::autograd::variable_list& outputs,
@@ -104,19 +103,17 @@ GradientSum::GradientSum(
   for (size_t i = slots.size(); i-- > 0;) {
     const size_t index = buckets_->buckets.size();  // of its bucket
     auto node = torch::autograd::impl::grad_accumulator(variables[i]);
-    node->add_post_hook(std::make_unique<WhenAccumulated>(
-        [weak = std::weak_ptr(buckets_), index] {
-          if (const auto buckets = weak.lock())
-            buckets->complete(index);
-        }));
+    node->add_post_hook(std::make_unique<WhenAccumulated>([weak = std::weak_ptr(buckets_), index] {
+      if (const auto buckets = weak.lock())
+        buckets->complete(index);
+    }));
     buckets_->nodes.push_back(std::move(node));
     ++count;
     const int64_t begin = slots[i].offset;
     if (end - begin < bucket_elements && i > 0)
       continue;
     buckets_->buckets.push_back(
-        {.gradients = {gradients + begin, static_cast<size_t>(end - begin)},
-         .parameters = count});
+        {.gradients = {gradients + begin, static_cast<size_t>(end - begin)}, .parameters = count});
     end = begin;
     count = 0;
   }
@@ -135,8 +132,7 @@ void GradientSum::start_with_backward() {
 void GradientSum::finish(const at::Tensor& sums) {
   if (buckets_->communicator->size() == 1)
     return;
-  buckets_->finish(
-      {sums.mutable_data_ptr<double>(), static_cast<size_t>(sums.numel())});
+  buckets_->finish({sums.mutable_data_ptr<double>(), static_cast<size_t>(sums.numel())});
 }
 
 void GradientSum::finish(UpdateSums& sums) {

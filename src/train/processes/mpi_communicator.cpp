@@ -59,21 +59,10 @@ std::vector<std::string> process_names(int size) {
   int length = 0;
   MPI_Get_processor_name(host.data(), &length);
   std::snprintf(
-      own.data(),
-      own.size(),
-      "process %d on %.80s",
-      static_cast<int>(::getpid()),
-      host.data());
+      own.data(), own.size(), "process %d on %.80s", static_cast<int>(::getpid()), host.data());
   std::vector<std::array<char, 128>> all(static_cast<size_t>(size));
   constexpr int kBytes = static_cast<int>(own.size());
-  MPI_Allgather(
-      own.data(),
-      kBytes,
-      MPI_CHAR,
-      all.data(),
-      kBytes,
-      MPI_CHAR,
-      MPI_COMM_WORLD);
+  MPI_Allgather(own.data(), kBytes, MPI_CHAR, all.data(), kBytes, MPI_CHAR, MPI_COMM_WORLD);
   std::vector<std::string> names;
   for (const auto& name : all)
     names.emplace_back(name.data());
@@ -89,17 +78,12 @@ class MpiCommunicator : public Communicator {
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
     SEQCONV_CHECK(
         level == MPI_THREAD_MULTIPLE,
-        "training needs an MPI that several threads may call "
-        "(MPI_THREAD_MULTIPLE), but this one does not allow it");
+        "training needs an MPI that several threads may call (MPI_THREAD_MULTIPLE), but this one "
+        "does not allow it");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     MPI_Comm local = MPI_COMM_NULL;
-    MPI_Comm_split_type(
-        MPI_COMM_WORLD,
-        MPI_COMM_TYPE_SHARED,
-        rank_,
-        MPI_INFO_NULL,
-        &local);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local);
     MPI_Comm_size(local, &local_size_);
     MPI_Comm_rank(local, &local_rank_);
     MPI_Comm_free(&local);
@@ -120,9 +104,7 @@ class MpiCommunicator : public Communicator {
 
   void start_sum(std::span<float> bucket) override { start(bucket, MPI_FLOAT); }
 
-  void start_sum(std::span<double> numbers) override {
-    start(numbers, MPI_DOUBLE);
-  }
+  void start_sum(std::span<double> numbers) override { start(numbers, MPI_DOUBLE); }
 
   void finish_sums() override {
     if (watchdog_)
@@ -137,13 +119,7 @@ class MpiCommunicator : public Communicator {
 
   int64_t largest(int64_t value) override {
     MPI_Iallreduce(
-        MPI_IN_PLACE,
-        &value,
-        1,
-        MPI_INT64_T,
-        MPI_MAX,
-        MPI_COMM_WORLD,
-        &started_.emplace_back());
+        MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD, &started_.emplace_back());
     wait();
     return value;
   }
@@ -177,9 +153,7 @@ class MpiCommunicator : public Communicator {
   }
 
   void collect(
-      std::span<const float> own,
-      std::span<float> values,
-      std::span<const int64_t> ends) override {
+      std::span<const float> own, std::span<float> values, std::span<const int64_t> ends) override {
     const UnitShares shares(ends);
     MPI_Igatherv(
         own.data(),
@@ -228,11 +202,7 @@ class MpiCommunicator : public Communicator {
     constexpr int kYields = 100;
     for (int turn = 0;; ++turn) {
       int done = 0;
-      MPI_Testall(
-          static_cast<int>(started_.size()),
-          started_.data(),
-          &done,
-          MPI_STATUSES_IGNORE);
+      MPI_Testall(static_cast<int>(started_.size()), started_.data(), &done, MPI_STATUSES_IGNORE);
       if (done)
         break;
       if (turn < kYields)
@@ -252,8 +222,7 @@ class MpiCommunicator : public Communicator {
 };
 
 const CommunicatorModule kModule{
-    .open = [](const CommunicatorRequest& /*request*/)
-        -> std::shared_ptr<Communicator> {
+    .open = [](const CommunicatorRequest& /*request*/) -> std::shared_ptr<Communicator> {
       return std::make_shared<MpiCommunicator>();
     },
 };
@@ -261,7 +230,6 @@ const CommunicatorModule kModule{
 }  // namespace
 }  // namespace seqconv::internal
 
-extern "C" SEQCONV_VISIBLE const seqconv::internal::CommunicatorModule*
-seqconv_communicator() {
+extern "C" SEQCONV_VISIBLE const seqconv::internal::CommunicatorModule* seqconv_communicator() {
   return &seqconv::internal::kModule;
 }

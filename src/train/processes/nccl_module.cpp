@@ -13,9 +13,7 @@ namespace {
 std::shared_ptr<Communicator> open_nccl(const CommunicatorRequest& request) {
   const Launch& launch = request.launch;
   const Communicator* host = request.host.get();
-  const at::Device device(
-      at::kCUDA,
-      static_cast<c10::DeviceIndex>(request.cuda_device));
+  const at::Device device(at::kCUDA, static_cast<c10::DeviceIndex>(request.cuda_device));
   const auto variable = [](const char* name) { return std::getenv(name); };
   const auto store = open_store(launch, request.host.get(), variable);
   if (host == nullptr)
@@ -39,7 +37,6 @@ const CommunicatorModule kModule{.open = open_nccl};
 }  // namespace
 }  // namespace seqconv::internal
 
-extern "C" SEQCONV_VISIBLE const seqconv::internal::CommunicatorModule*
-seqconv_communicator() {
+extern "C" SEQCONV_VISIBLE const seqconv::internal::CommunicatorModule* seqconv_communicator() {
   return &seqconv::internal::kModule;
 }

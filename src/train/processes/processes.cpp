@@ -27,22 +27,18 @@ struct Library {
 };
 
 constexpr Library kMpi{
-    "libseqconv_mpi.so",
-    "MPI",
-    "build with -DSEQCONV_MPI=ON, or start one process"};
+    "libseqconv_mpi.so", "MPI", "build with -DSEQCONV_MPI=ON, or start one process"};
 constexpr Library kNccl{
     "libseqconv_nccl.so",
     "NCCL, by which several processes train on GPUs",
-    "build with -DSEQCONV_CUDA=ON -DSEQCONV_NCCL=ON, start one process, or set "
-    "training.device to cpu"};
+    "build with -DSEQCONV_CUDA=ON -DSEQCONV_NCCL=ON, start one process, or set training.device to "
+    "cpu"};
 
 Launch own_launch() {
   return find_launch([](const char* name) { return std::getenv(name); });
 }
 
-const CommunicatorModule& load_module(
-    const Library& wanted,
-    const Launch& launch) {
+const CommunicatorModule& load_module(const Library& wanted, const Launch& launch) {
   const auto here = reinterpret_cast<const void*>(&open_communicator);
   const std::filesystem::path path = beside_library_of(here, wanted.file);
   const std::string started = started_text(launch) + ", but ";
@@ -59,8 +55,7 @@ const CommunicatorModule& load_module(
   if (library == nullptr)
     fail(started, path.string(), " cannot be loaded: ", ::dlerror());
   using Entry = const CommunicatorModule* (*)();
-  const auto entry =
-      reinterpret_cast<Entry>(::dlsym(library, "seqconv_communicator"));
+  const auto entry = reinterpret_cast<Entry>(::dlsym(library, "seqconv_communicator"));
   if (entry == nullptr)
     fail(path.string(), " holds no communicator: ", ::dlerror());
   const CommunicatorModule* module = entry();
@@ -109,15 +104,13 @@ std::shared_ptr<Communicator> open_mpi(const Launch& launch) {
 
 /// "auto" may find different things on different machines.
 void check_same_kind(Communicator& processes, at::Device device) {
-  const std::string first =
-      broadcast_text(processes, device.is_cpu() ? "the CPU" : "a GPU", 0);
+  const std::string first = broadcast_text(processes, device.is_cpu() ? "the CPU" : "a GPU", 0);
   const bool differs = (first == "the CPU") != device.is_cpu();
   fail_together(
       processes,
       !differs ? ""
                : concat(
-                     "the processes of a run train on one kind of device, but "
-                     "training.device is ",
+                     "the processes of a run train on one kind of device, but training.device is ",
                      device.is_cpu() ? "the CPU" : "a GPU",
                      " in rank ",
                      processes.rank(),
@@ -146,9 +139,8 @@ std::shared_ptr<Communicator> open_communicator() {
     give_way(launch.rank);
     fail_usage(
         started_text(launch),
-        ": processes train together when Open MPI's mpirun starts them, or "
-        "srun "
-        "--mpi=pmix, and on GPUs also torchrun");
+        ": processes train together when Open MPI's mpirun starts them, or srun --mpi=pmix, and on "
+        "GPUs also torchrun");
   }
   if (launch.has_meeting_place)
     return std::make_shared<SilentProcesses>(launch);
@@ -161,8 +153,7 @@ std::shared_ptr<Communicator> open_communicator() {
 }
 
 std::shared_ptr<Communicator> open_on_device(
-    std::shared_ptr<Communicator> processes,
-    at::Device device) {
+    std::shared_ptr<Communicator> processes, at::Device device) {
   if (processes->size() == 1)
     return processes;
   const Launch launch = own_launch();
@@ -203,8 +194,7 @@ void run_together(Communicator& processes, const std::function<void()>& work) {
       throw;
     // All leave together, or the first alone: it speaks, and ends the others.
     const bool all = dynamic_cast<const Interrupted*>(&error) != nullptr;
-    const bool may_speak =
-        give_way(processes.rank(), std::chrono::seconds(all ? 30 : 2));
+    const bool may_speak = give_way(processes.rank(), std::chrono::seconds(all ? 30 : 2));
     if (all && !may_speak)
       std::_Exit(error.exit_code());  // the first has spoken, and ends this one
     if (may_speak && (processes.is_first() || !all))

@@ -24,8 +24,7 @@ std::shared_ptr<Communicator> open_communicator();
 /// differ; when several would use one device. Error when NCCL was not built or
 /// cannot be loaded.
 std::shared_ptr<Communicator> open_on_device(
-    std::shared_ptr<Communicator> processes,
-    at::Device device);
+    std::shared_ptr<Communicator> processes, at::Device device);
 
 /// Threads that a process uses when none are asked for: its share of the
 /// machine's cores, and not more than it is allowed.

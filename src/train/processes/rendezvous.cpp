@@ -25,9 +25,7 @@ struct Address {
 };
 
 c10::intrusive_ptr<c10d::TCPStore> open_at(
-    const Address& address,
-    int64_t rank,
-    const c10d::TCPStoreOptions& options) {
+    const Address& address, int64_t rank, const c10d::TCPStoreOptions& options) {
   try {
     return c10::make_intrusive<c10d::TCPStore>(address.host, options);
   } catch (const c10::Error& error) {
@@ -44,8 +42,7 @@ c10::intrusive_ptr<c10d::TCPStore> open_at(
   }
 }
 
-std::string
-needed(const Launch& launch, const char* name, const Variables& variable) {
+std::string needed(const Launch& launch, const char* name, const Variables& variable) {
   const char* text = variable(name);
   if (text == nullptr || *text == '\0')
     fail_usage(
@@ -59,10 +56,8 @@ needed(const Launch& launch, const char* name, const Variables& variable) {
 Address address_of(const Launch& launch, const Variables& variable) {
   Address address{.host = needed(launch, "MASTER_ADDR", variable)};
   const std::string port = needed(launch, "MASTER_PORT", variable);
-  const auto parsed =
-      std::from_chars(port.data(), port.data() + port.size(), address.port);
-  if (parsed.ec != std::errc() || parsed.ptr != port.data() + port.size() ||
-      address.port == 0)
+  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), address.port);
+  if (parsed.ec != std::errc() || parsed.ptr != port.data() + port.size() || address.port == 0)
     fail_usage("MASTER_PORT must be a port, 1 to 65535, but is '", port, "'");
   return address;
 }
@@ -79,9 +74,7 @@ std::string own_name(const Communicator& processes, const Variables& variable) {
 }
 
 c10::intrusive_ptr<c10d::Store> open_by(
-    Communicator& host,
-    const Variables& variable,
-    c10d::TCPStoreOptions options) {
+    Communicator& host, const Variables& variable, c10d::TCPStoreOptions options) {
   c10::intrusive_ptr<c10d::TCPStore> store;
   std::array<char, 264> name{};  // of the machine; the port behind it
   if (host.is_first()) {
@@ -117,29 +110,22 @@ c10::intrusive_ptr<c10d::Store> open_store(
     fail_usage(started_text(launch), ", but this one has rank ", launch.rank);
   const Address address = address_of(launch, variable);
   const char* agent = variable("TORCHELASTIC_USE_AGENT_STORE");
-  options.isServer = launch.rank == 0 &&
-      (agent == nullptr || agent != std::string_view("True"));
+  options.isServer = launch.rank == 0 && (agent == nullptr || agent != std::string_view("True"));
   options.port = address.port;
   const auto store = open_at(address, launch.rank, options);
   // torchrun's store outlives the processes that it starts again.
   const char* restarts = variable("TORCHELASTIC_RESTART_COUNT");
   return c10::make_intrusive<c10d::PrefixStore>(
-      concat("seqconv/attempt ", restarts ? restarts : "0"),
-      store);
+      concat("seqconv/attempt ", restarts ? restarts : "0"), store);
 }
 
-void check_own_devices(
-    c10d::Store& store,
-    const Launch& launch,
-    const std::string& own) {
+void check_own_devices(c10d::Store& store, const Launch& launch, const std::string& own) {
   std::vector<std::string> keys;
   for (int64_t rank = 0; rank < launch.size; ++rank)
     keys.push_back(concat("device of rank ", rank));
   std::vector<std::string> devices;
   try {
-    store.set(
-        keys[static_cast<size_t>(launch.rank)],
-        std::vector<uint8_t>(own.begin(), own.end()));
+    store.set(keys[static_cast<size_t>(launch.rank)], std::vector<uint8_t>(own.begin(), own.end()));
     for (const auto& device : store.multiGet(keys))
       devices.emplace_back(device.begin(), device.end());
   } catch (const c10::Error& error) {

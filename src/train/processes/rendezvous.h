@@ -25,9 +25,6 @@ c10::intrusive_ptr<c10d::Store> open_store(
 
 /// UsageError in all processes when two of them have one device. `own` is what
 /// this one has, as shared_device_fault() takes it; each has opened the store.
-void check_own_devices(
-    c10d::Store& store,
-    const Launch& launch,
-    const std::string& own);
+void check_own_devices(c10d::Store& store, const Launch& launch, const std::string& own);
 
 }  // namespace seqconv::internal

@@ -18,12 +18,8 @@ namespace {
 template <class T>
 at::Tensor view(std::span<T> values, at::Device device) {
   using Value = std::remove_const_t<T>;
-  return at::for_blob(
-             const_cast<Value*>(values.data()),
-             {static_cast<int64_t>(values.size())})
-      .options(at::TensorOptions()
-                   .dtype(c10::CppTypeToScalarType<Value>::value)
-                   .device(device))
+  return at::for_blob(const_cast<Value*>(values.data()), {static_cast<int64_t>(values.size())})
+      .options(at::TensorOptions().dtype(c10::CppTypeToScalarType<Value>::value).device(device))
       .target_device(device)  // is not to be asked of the pointer
       .make_tensor();
 }
@@ -42,15 +38,12 @@ void for_pieces(int64_t begin, int64_t end, int64_t piece, const Work& work) {
 
 }  // namespace
 
-TorchCommunicator::TorchCommunicator(
-    TorchCommunicatorParts parts,
-    int64_t piece)
+TorchCommunicator::TorchCommunicator(TorchCommunicatorParts parts, int64_t piece)
     : parts_(std::move(parts)), piece_(piece) {
   const Communicator* host = parts_.host.get();
   if (host != nullptr && (host->size() != size() || host->rank() != rank()))
     fail_usage(
-        "the processes of a run are to be the same on devices and hosts, but "
-        "rank ",
+        "the processes of a run are to be the same on devices and hosts, but rank ",
         rank(),
         " of ",
         size(),
@@ -113,9 +106,7 @@ void TorchCommunicator::finish_sums() {
 }
 
 /// Of values on the host, in their place.
-void TorchCommunicator::reduce(
-    const at::Tensor& here,
-    c10d::ReduceOp::RedOpType how) {
+void TorchCommunicator::reduce(const at::Tensor& here, c10d::ReduceOp::RedOpType how) {
   pause();
   c10d::AllreduceOptions options;
   options.reduceOp = how;
@@ -150,9 +141,8 @@ void TorchCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {
   if (parts_.host)
     return parts_.host->broadcast(bytes, root);
   pause();
-  const at::Tensor here = view(
-      std::span(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()),
-      at::kCPU);
+  const at::Tensor here =
+      view(std::span(reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()), at::kCPU);
   for_pieces(0, here.numel(), piece_, [&](int64_t begin, int64_t count) {
     const at::Tensor part = here.narrow(0, begin, count);
     const at::Tensor there = ops::to_device(part, parts_.device);
@@ -171,9 +161,7 @@ void TorchCommunicator::check_ends(std::span<const int64_t> ends) const {
       ends.size());
 }
 
-void TorchCommunicator::share(
-    std::span<float> values,
-    std::span<const int64_t> ends) {
+void TorchCommunicator::share(std::span<float> values, std::span<const int64_t> ends) {
   check_ends(ends);
   at::Tensor whole = view(values, parts_.device);
   SEQCONV_CHECK(
@@ -190,9 +178,7 @@ void TorchCommunicator::share(
     begin = end;
   }
   at::Tensor own = shares[static_cast<size_t>(rank())];
-  const auto as_long = [&](const at::Tensor& share) {
-    return share.numel() == own.numel();
-  };
+  const auto as_long = [&](const at::Tensor& share) { return share.numel() == own.numel(); };
   if (std::ranges::all_of(shares, as_long)) {  // needs no memory of its own
     wait_for(parts_.backend->_allgather_base(whole, own));
     return;
@@ -206,9 +192,7 @@ void TorchCommunicator::share(
 /// no room for the whole there. All get them, as sending to one alone would
 /// need a connection of its own for each process.
 void TorchCommunicator::collect(
-    std::span<const float> own,
-    std::span<float> values,
-    std::span<const int64_t> ends) {
+    std::span<const float> own, std::span<float> values, std::span<const int64_t> ends) {
   check_ends(ends);
   pause();
   const at::Tensor mine = view(own, parts_.device);
@@ -226,8 +210,8 @@ void TorchCommunicator::collect(
         " elements, but got ",
         mine.numel());
     for_pieces(begin, end, piece_, [&](int64_t first, int64_t count) {
-      const at::Tensor part = is_root ? mine.narrow(0, first - begin, count)
-                                      : at::empty({count}, mine.options());
+      const at::Tensor part =
+          is_root ? mine.narrow(0, first - begin, count) : at::empty({count}, mine.options());
       send(part, root);
       if (!values.empty())
         whole.narrow(0, first, count).copy_(ops::to_host(part));

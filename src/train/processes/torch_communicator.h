@@ -42,9 +42,7 @@ class TorchCommunicator : public Communicator {
   static constexpr int64_t kUpdatesBetweenQuestions = 8;
 
   /// UsageError when the host knows other processes than the backend.
-  explicit TorchCommunicator(
-      TorchCommunicatorParts parts,
-      int64_t piece = kPiece);
+  explicit TorchCommunicator(TorchCommunicatorParts parts, int64_t piece = kPiece);
   TorchCommunicator(const TorchCommunicator&) = delete;
   TorchCommunicator& operator=(const TorchCommunicator&) = delete;
   /// Waits for the others, but not while an exception is on its way: they may
@@ -63,9 +61,7 @@ class TorchCommunicator : public Communicator {
   void broadcast(std::span<std::byte> bytes, int64_t root) override;
   void share(std::span<float> values, std::span<const int64_t> ends) override;
   void collect(
-      std::span<const float> own,
-      std::span<float> values,
-      std::span<const int64_t> ends) override;
+      std::span<const float> own, std::span<float> values, std::span<const int64_t> ends) override;
   /// Without a host this process alone: its starter ends the others.
   void abort(int code) override;
   int64_t updates_between_questions() const override;

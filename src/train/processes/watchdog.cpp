@@ -81,14 +81,7 @@ void Watchdog::receive_beats() {
     if (!there)
       return;
     char beat = 0;
-    MPI_Recv(
-        &beat,
-        1,
-        MPI_CHAR,
-        before,
-        kTag,
-        communicator_,
-        MPI_STATUS_IGNORE);
+    MPI_Recv(&beat, 1, MPI_CHAR, before, kTag, communicator_, MPI_STATUS_IGNORE);
     silence_ = {};
   }
 }
@@ -103,11 +96,9 @@ void Watchdog::end_run() {
           " (",
           names_[static_cast<size_t>(before)],
           ") has given no sign of life for ",
-          std::chrono::duration_cast<std::chrono::seconds>(kMostSilence)
-              .count(),
-          " s: it hangs or cannot be reached. The run ends; go on from its "
-          "last "
-          "saved state with --resume"));
+          std::chrono::duration_cast<std::chrono::seconds>(kMostSilence).count(),
+          " s: it hangs or cannot be reached. The run ends; go on from its last saved state with "
+          "--resume"));
   MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   std::_Exit(EXIT_FAILURE);
 }

@@ -20,8 +20,7 @@ using ::testing::Not;
 
 size_t count(const std::string& text, const std::string& what) {
   size_t found = 0;
-  for (size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + 1))
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
     ++found;
   return found;
 }
@@ -37,8 +36,7 @@ TEST(ReportHtml, NoTextIsMarkup) {
 TEST(ReportHtml, ListsKeepStringsForTheScript) {
   EXPECT_EQ(
       hidden_list("words", {"a", "\"<b>"}),
-      "<i hidden id=\"words\" data-list=\"[&quot;a&quot;,&quot;\\&quot;&lt;b&"
-      "gt;&quot;]\"></i>\n");
+      "<i hidden id=\"words\" data-list=\"[&quot;a&quot;,&quot;\\&quot;&lt;b&gt;&quot;]\"></i>\n");
 }
 
 TEST(ReportHtml, APageLoadsNothing) {
@@ -50,13 +48,12 @@ TEST(ReportHtml, APageLoadsNothing) {
     EXPECT_THAT(text, Not(HasSubstr(outside)));
 }
 
-constexpr const char* kLog =
-    "{\"kind\":\"start\",\"update\":0,\"config\":{\"a\":[1,{}]}}\n"
-    "{\"kind\":\"train\",\"epoch\":1,\"update\":2,\"nll_base2\":3.5,"
-    "\"learning_rate\":1e-7}\n"
-    "{\"kind\":\"validation\",\"epoch\":1,\"update\":2,\"nll_base2\":3,"
-    "\"bleu\":12.5,\"perplexity\":null,\"best\":true}\n"
-    "{\"kind\":\"train\",\"epoch\":1,\"update\":4,\"nll_base2\":2.5}\n";
+constexpr const char* kLog = "{\"kind\":\"start\",\"update\":0,\"config\":{\"a\":[1,{}]}}\n"
+                             "{\"kind\":\"train\",\"epoch\":1,\"update\":2,\"nll_base2\":3.5,"
+                             "\"learning_rate\":1e-7}\n"
+                             "{\"kind\":\"validation\",\"epoch\":1,\"update\":2,\"nll_base2\":3,"
+                             "\"bleu\":12.5,\"perplexity\":null,\"best\":true}\n"
+                             "{\"kind\":\"train\",\"epoch\":1,\"update\":4,\"nll_base2\":2.5}\n";
 
 TEST(ReportRuns, ReadWhatARunWrote) {
   const TemporaryFolder folder;
@@ -128,13 +125,8 @@ TEST(ReportCharts, AreThoseOfWhatTheRunsHave) {
   EXPECT_EQ(count(svg, "class=\"curve"), 8U);  // curves and their key
   EXPECT_THAT(svg, HasSubstr("&lt;a&gt;, validation"));
   EXPECT_THAT(svg, Not(HasSubstr("<a>")));
-  EXPECT_THAT(
-      svg,
-      HasSubstr("[&quot;&lt;a&gt;, training&quot;,[2.0,4.0],"
-                "[3.5,2.5]]"));
-  EXPECT_THAT(
-      svg_file(loss),
-      HasSubstr("xmlns=\"http://www.w3.org/2000/svg\""));
+  EXPECT_THAT(svg, HasSubstr("[&quot;&lt;a&gt;, training&quot;,[2.0,4.0],[3.5,2.5]]"));
+  EXPECT_THAT(svg_file(loss), HasSubstr("xmlns=\"http://www.w3.org/2000/svg\""));
 }
 
 TEST(ReportCharts, LongCurvesAreMeansOfFewPoints) {
@@ -158,20 +150,10 @@ const Axis kRows{"rows", {"x", "<y>"}};
 const Axis kColumns{"columns", {"-1", "0", "+1"}};
 
 TEST(ReportMaps, MergeCellsOfOneLevel) {
-  const HeatMap map{
-      {"m", 0.5, true},
-      kRows,
-      kColumns,
-      {0.5F, 0.5F, 0, 0, -0.25F, NAN}};
+  const HeatMap map{{"m", 0.5, true}, kRows, kColumns, {0.5F, 0.5F, 0, 0, -0.25F, NAN}};
   const std::string svg = svg_of(map);
-  EXPECT_THAT(
-      svg,
-      HasSubstr("class=\"heat\" fill-opacity=\"1\" "
-                "d=\"M0 0h2v1h-2z\""));
-  EXPECT_THAT(
-      svg,
-      HasSubstr("class=\"cold\" fill-opacity=\"0.5\" "
-                "d=\"M1 1h1v1h-1z\""));
+  EXPECT_THAT(svg, HasSubstr("class=\"heat\" fill-opacity=\"1\" d=\"M0 0h2v1h-2z\""));
+  EXPECT_THAT(svg, HasSubstr("class=\"cold\" fill-opacity=\"0.5\" d=\"M1 1h1v1h-1z\""));
   EXPECT_EQ(count(svg, "<path"), 2U);
   EXPECT_THAT(svg, HasSubstr(">&lt;y&gt;</text>"));
   // 1, 1, 0, 0, -0.5 and 0 in steps of 1/2047 of 0.5, two signs each.
@@ -184,9 +166,7 @@ TEST(ReportMaps, OfManyHeadsAreSmallAndBare) {
   EXPECT_EQ(count(svg, "<text"), 0U);
   EXPECT_THAT(svg, HasSubstr("data-shift=\"1\""));
   map.values.pop_back();
-  EXPECT_EQ(
-      error_of([&] { svg_of(map); }),
-      "a map of 2 x 3 cells got 5 numbers");
+  EXPECT_EQ(error_of([&] { svg_of(map); }), "a map of 2 x 3 cells got 5 numbers");
 }
 
 TEST(ReportMaps, WindowsReachFromTheirPositions) {

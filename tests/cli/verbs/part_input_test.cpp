@@ -52,11 +52,8 @@ TEST_F(PartInput, PartsAreWholeLinesOneBehindTheOther) {
         ASSERT_LE(range.begin, range.end);
         end = range.end;
         ASSERT_TRUE(
-            end == std::ssize(text) || end == 0 ||
-            text[static_cast<size_t>(end - 1)] == '\n');
-        EXPECT_EQ(
-            lines_before(file, end),
-            std::count(text.begin(), text.begin() + end, '\n'));
+            end == std::ssize(text) || end == 0 || text[static_cast<size_t>(end - 1)] == '\n');
+        EXPECT_EQ(lines_before(file, end), std::count(text.begin(), text.begin() + end, '\n'));
       }
       ASSERT_EQ(end, std::ssize(text));
     }
@@ -95,9 +92,7 @@ TEST_F(PartInput, AStreamKnowsWhereItsNextLineBegins) {
 TEST_F(PartInput, EveryByteOfASmallFileCounts) {
   const std::string text = "a\nbb\nccc\n";
   const Json print = fingerprint(written(text));
-  fs::last_write_time(
-      file_,
-      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  fs::last_write_time(file_, fs::file_time_type::clock::now() - std::chrono::hours(1));
   EXPECT_EQ(fingerprint(file_), print);
   for (size_t i = 0; i < text.size(); ++i) {
     std::string other = text;
@@ -119,8 +114,7 @@ TEST_F(PartInput, OfALargeFileSamplesAndTheTimeOfItsChangeCount) {
   const Json before = print(text, day);
   EXPECT_EQ(print(text, day), before);
   EXPECT_NE(print(text, day + std::chrono::milliseconds(1)), before);
-  for (const size_t sampled :
-       {size_t{0}, size_t{335}, size_t{665}, size_t{999}}) {
+  for (const size_t sampled : {size_t{0}, size_t{335}, size_t{665}, size_t{999}}) {
     std::string other = text;
     other[sampled] = 'x';
     EXPECT_NE(print(other, day), before) << sampled;

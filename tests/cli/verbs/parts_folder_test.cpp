@@ -26,9 +26,7 @@ class PartsOfAJob : public ::testing::Test {
     return folder;
   }
 
-  fs::path inside(const std::string& name) const {
-    return output_.string() + ".parts/" + name;
-  }
+  fs::path inside(const std::string& name) const { return output_.string() + ".parts/" + name; }
 
   testing::TemporaryFolder place_;
   fs::path output_ = place_.path() / "out";
@@ -113,8 +111,7 @@ TEST(FilesInUse, AnotherFileIsToldFromOneThatWasWrittenTo) {
     for (const char* name : {"source.txt", "model.safetensors", "list"})
       folder.write(name, "old");
   };
-  for (const std::string name :
-       {"config.json", "source.txt", "model.safetensors", "list"}) {
+  for (const std::string name : {"config.json", "source.txt", "model.safetensors", "list"}) {
     SCOPED_TRACE(name);
     write_all();
     const fs::path file = folder.path() / name;
@@ -123,15 +120,13 @@ TEST(FilesInUse, AnotherFileIsToldFromOneThatWasWrittenTo) {
     write_file_atomically(file, read_file(file));  // another file
     EXPECT_THAT(
         testing::error_of([&] { files.check_same(); }),
-        HasSubstr(
-            "'" + file.string() + "' was replaced or changed while the model"));
+        HasSubstr("'" + file.string() + "' was replaced or changed while the model"));
     EXPECT_NO_THROW(files.check_not_written());
     const FilesInUse others({folder.path()}, folder.path() / "list");
     std::ofstream(file, std::ios::app) << " ";
     EXPECT_THAT(
         testing::error_of([&] { others.check_not_written(); }),
-        HasSubstr(
-            "'" + file.string() + "' was written to while it was in use"));
+        HasSubstr("'" + file.string() + "' was written to while it was in use"));
   }
 }
 
@@ -140,8 +135,7 @@ TEST_F(PartsOfAJob, AnotherJobIsNamedByWhatDiffers) {
   const Json other = {{"parts", 2}, {"search", {{"beam", 4}}}, {"seed", 1}};
   EXPECT_THAT(
       testing::error_of([&] { folder(2, other); }),
-      HasSubstr(
-          "search.beam was 5 and is 4; seed was missing and is 1; go on"));
+      HasSubstr("search.beam was 5 and is 4; seed was missing and is 1; go on"));
 }
 
 }  // namespace

@@ -18,18 +18,14 @@ namespace {
 class ConvolutionProbe {
  public:
   ConvolutionProbe(const torch::nn::Module& model, const std::string& layer)
-      : parameters_(model.named_parameters()),
-        modules_(model.named_modules()),
-        layer_(layer) {}
+      : parameters_(model.named_parameters()), modules_(model.named_modules()), layer_(layer) {}
 
   /// x [1, T, C], the layer's input, normalised where it is pre-norm.
   std::pair<at::Tensor, at::Tensor> run(const at::Tensor& x) const {
     const at::Tensor weight = parameters_[layer_ + "block.linear1.weight"];
-    const at::Tensor hidden =
-        at::linear(x, weight, parameters_[layer_ + "block.linear1.bias"]);
+    const at::Tensor hidden = at::linear(x, weight, parameters_[layer_ + "block.linear1.bias"]);
     const int64_t width = parameters_[layer_ + "block.linear2.weight"].size(1);
-    const at::Tensor input =
-        weight.size(0) == 2 * width ? ops::glu(hidden) : hidden;
+    const at::Tensor input = weight.size(0) == 2 * width ? ops::glu(hidden) : hidden;
     return {input, convolve(input)};
   }
 
@@ -76,8 +72,7 @@ class LayerWalk {
   void decoder(int64_t row, const at::Tensor& memory) const {
     const auto& side = *find<DecoderImpl>("decoder");
     DropoutPlan plan;
-    at::Tensor x =
-        side.embedding()->forward(golden_.tokens("prev_output", row), plan);
+    at::Tensor x = side.embedding()->forward(golden_.tokens("prev_output", row), plan);
     compare("dec.embed", row, x);
     for (int64_t i = 0; i < golden_.options().decoder.layers; ++i) {
       const std::string layer = concat("decoder.layer", i, ".");
@@ -112,8 +107,7 @@ class LayerWalk {
       const at::Tensor& x) const {
     const ModelOptions& options = golden_.options();
     const at::Tensor input =
-        is_pre_norm(
-            layer.starts_with("encoder") ? options.encoder : options.decoder)
+        is_pre_norm(layer.starts_with("encoder") ? options.encoder : options.decoder)
         ? find<LayerNormImpl>(layer + "block_norm")->forward(x)
         : x;
     const auto [before, after] = ConvolutionProbe(model_, layer).run(input);
@@ -121,8 +115,7 @@ class LayerWalk {
     compare(recorded + ".conv_out", row, after);
   }
 
-  void compare(const std::string& name, int64_t row, const at::Tensor& x)
-      const {
+  void compare(const std::string& name, int64_t row, const at::Tensor& x) const {
     SCOPED_TRACE(concat(name, ".row", row));
     expect_near(x, golden_.recorded(concat(name, ".row", row)), kOutputs);
   }
@@ -154,10 +147,7 @@ void expect_hypothesis(const Hypothesis& found, const Json& wanted) {
     EXPECT_NEAR(found.token_scores[i], scores[i], kOutputs) << "token " << i;
 }
 
-void walk_layers(
-    const GoldenModel& golden,
-    const torch::nn::Module& model,
-    int64_t row) {
+void walk_layers(const GoldenModel& golden, const torch::nn::Module& model, int64_t row) {
   const at::NoGradGuard no_grad;
   const LayerWalk walk(golden, model);
   walk.decoder(row, golden.translates() ? walk.encoder(row) : at::Tensor());

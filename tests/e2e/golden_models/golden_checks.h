@@ -28,9 +28,6 @@ void expect_hypothesis(const Hypothesis& found, const Json& wanted);
 /// Walks a recorded row through the model, side by side and layer by layer,
 /// and compares what was recorded: embeddings, inputs and outputs of the
 /// convolutions, outputs of the layers.
-void walk_layers(
-    const GoldenModel& golden,
-    const torch::nn::Module& model,
-    int64_t row);
+void walk_layers(const GoldenModel& golden, const torch::nn::Module& model, int64_t row);
 
 }  // namespace seqconv::testing

@@ -48,22 +48,19 @@ bool is_of_kind(const fs::path& folder, GoldenKind kind) {
     return false;
   if (kind == GoldenKind::kText)
     return has("golden.json");
-  return has("outputs.json") &&
-      has("dict.txt") == (kind == GoldenKind::kLanguage);
+  return has("outputs.json") && has("dict.txt") == (kind == GoldenKind::kLanguage);
 }
 
 ModelOptions without_dropout(ModelOptions options) {
-  options.dropout = options.attention_dropout = options.activation_dropout =
-      options.input_dropout = options.weight_dropout =
-          options.adaptive.softmax_dropout = 0;
+  options.dropout = options.attention_dropout = options.activation_dropout = options.input_dropout =
+      options.weight_dropout = options.adaptive.softmax_dropout = 0;
   return options;
 }
 
 }  // namespace
 
 std::vector<fs::path> golden_folders(GoldenKind kind) {
-  return golden_folders_where(
-      [&](const fs::path& folder) { return is_of_kind(folder, kind); });
+  return golden_folders_where([&](const fs::path& folder) { return is_of_kind(folder, kind); });
 }
 
 std::vector<fs::path> golden_model_folders() {
@@ -90,9 +87,7 @@ std::string golden_model_name(const ::testing::TestParamInfo<fs::path>& info) {
 }
 
 GoldenModel::GoldenModel(const fs::path& folder, const std::string& stem) {
-  const FairseqCheckpoint checkpoint(
-      folder / "model.pt",
-      CheckpointWeights::kTrained);
+  const FairseqCheckpoint checkpoint(folder / "model.pt", CheckpointWeights::kTrained);
   task_ = task_of(checkpoint);
   import_checkpoint(
       {.checkpoints = {folder / "model.pt"},
@@ -121,8 +116,7 @@ const at::Tensor& GoldenModel::recorded(const std::string& name) const {
   return tensors_.at(name);
 }
 
-std::vector<std::string> GoldenModel::recorded_names(
-    const std::string& prefix) const {
+std::vector<std::string> GoldenModel::recorded_names(const std::string& prefix) const {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors_)
     if (name.starts_with(prefix))
@@ -134,18 +128,12 @@ ModelToRun GoldenModel::to_run() const {
   return {options_, vocabulary_, model_.path() / "model.safetensors"};
 }
 
-std::vector<std::shared_ptr<const TranslationBackend>>
-GoldenModel::translation_backends() const {
-  return {
-      TorchBackends().translation({to_run()}),
-      RuntimeBackends().translation({to_run()})};
+std::vector<std::shared_ptr<const TranslationBackend>> GoldenModel::translation_backends() const {
+  return {TorchBackends().translation({to_run()}), RuntimeBackends().translation({to_run()})};
 }
 
-std::vector<std::shared_ptr<const LanguageBackend>>
-GoldenModel::language_backends() const {
-  return {
-      TorchBackends().language(to_run()),
-      RuntimeBackends().language(to_run())};
+std::vector<std::shared_ptr<const LanguageBackend>> GoldenModel::language_backends() const {
+  return {TorchBackends().language(to_run()), RuntimeBackends().language(to_run())};
 }
 
 TranslationModel GoldenModel::translation_model() const {
@@ -168,8 +156,7 @@ at::Tensor GoldenModel::tokens(const std::string& kind, int64_t row) const {
   return recorded(kind + "_tokens")[row].narrow(0, 0, length).unsqueeze(0);
 }
 
-std::vector<int32_t> GoldenModel::ids(const std::string& kind, int64_t row)
-    const {
+std::vector<int32_t> GoldenModel::ids(const std::string& kind, int64_t row) const {
   const at::Tensor all = tokens(kind, row)[0];
   std::vector<int32_t> ids;
   for (int64_t i = 0; i + 1 < all.size(0); ++i)  // make_batch adds </s>
@@ -187,8 +174,7 @@ Batch GoldenModel::batch(const std::vector<int64_t>& rows) const {
 }
 
 at::Tensor GoldenModel::theirs(
-    const std::string& name,
-    const std::map<std::string, at::Tensor>& ours) const {
+    const std::string& name, const std::map<std::string, at::Tensor>& ours) const {
   std::map<int64_t, at::Tensor> parts;  // by their first row
   for (const Correspondence& parameter : layout_.parameters)
     for (const auto& alternative : parameter.alternatives) {
@@ -199,8 +185,7 @@ at::Tensor GoldenModel::theirs(
           break;
         const int64_t count = part.count < 0 ? shape->second.at(0) : part.count;
         if (part.name == name)
-          parts[part.begin] =
-              ours.at(parameter.ours.name).narrow(0, begin, count);
+          parts[part.begin] = ours.at(parameter.ours.name).narrow(0, begin, count);
         begin += count;
       }
     }

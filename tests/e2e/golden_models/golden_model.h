@@ -35,16 +35,13 @@ std::vector<std::filesystem::path> golden_model_folders();
 std::vector<std::filesystem::path> golden_adaptive_folders();
 
 /// The name of a test that such a folder is the parameter of.
-std::string golden_model_name(
-    const ::testing::TestParamInfo<std::filesystem::path>& info);
+std::string golden_model_name(const ::testing::TestParamInfo<std::filesystem::path>& info);
 
 class GoldenModel {
  public:
   /// Imports model.pt of a golden folder with its dictionaries. What was
   /// recorded lies in `stem`.safetensors and `stem`.json.
-  explicit GoldenModel(
-      const std::filesystem::path& folder,
-      const std::string& stem = "outputs");
+  explicit GoldenModel(const std::filesystem::path& folder, const std::string& stem = "outputs");
 
   bool translates() const { return task_ == Task::kTranslation; }
   const Json& outputs() const { return outputs_; }
@@ -54,8 +51,7 @@ class GoldenModel {
   std::vector<std::string> recorded_names(const std::string& prefix) const;
 
   /// The imported model as backends open it: that of LibTorch and the runtime.
-  std::vector<std::shared_ptr<const TranslationBackend>> translation_backends()
-      const;
+  std::vector<std::shared_ptr<const TranslationBackend>> translation_backends() const;
   std::vector<std::shared_ptr<const LanguageBackend>> language_backends() const;
 
   /// Models with the imported parameters and no dropout.
@@ -72,9 +68,7 @@ class GoldenModel {
   Batch batch(const std::vector<int64_t>& rows) const;
 
   /// The value that the reference calls `name`, out of ours.
-  at::Tensor theirs(
-      const std::string& name,
-      const std::map<std::string, at::Tensor>& ours) const;
+  at::Tensor theirs(const std::string& name, const std::map<std::string, at::Tensor>& ours) const;
   const ModelOptions& options() const { return options_; }
 
  private:

@@ -36,20 +36,14 @@ class GoldenModels : public ::testing::TestWithParam<std::filesystem::path> {
     const at::Tensor input = golden_.tokens("prev_output", row);
     if (!golden_.translates()) {
       const LanguageModel model = golden_.language_model();
-      return {
-          model->output().log_probabilities(model->forward(input, plan)[0]),
-          {}};
+      return {model->output().log_probabilities(model->forward(input, plan)[0]), {}};
     }
     const TranslationModel model = golden_.translation_model();
     const at::Tensor source = golden_.tokens("src", row);
-    const EncoderOutput memory = model->encode(
-        source,
-        at::tensor(at::ArrayRef<int64_t>(source.size(1)), at::kLong),
-        plan);
+    const EncoderOutput memory =
+        model->encode(source, at::tensor(at::ArrayRef<int64_t>(source.size(1)), at::kLong), plan);
     return {
-        model->output().log_probabilities(
-            model->decode(memory, input, plan)[0]),
-        memory.states};
+        model->output().log_probabilities(model->decode(memory, input, plan)[0]), memory.states};
   }
 
   GoldenModel golden_;
@@ -93,22 +87,12 @@ TEST_P(GoldenModels, OutputsAndLogProbabilities) {
     const at::Tensor target = golden_.tokens("tgt", row)[0];
     const int64_t steps = target.size(0);
     const at::Tensor all = found.view({1, steps, -1});
-    expect_near(
-        all,
-        row_of(golden_.recorded("logprobs"), row, steps),
-        kOutputs);
-    const at::Tensor chosen =
-        all[0].gather(1, target.unsqueeze(1)).squeeze(1).unsqueeze(0);
-    expect_near(
-        chosen,
-        row_of(golden_.recorded("target_logprobs"), row, steps),
-        kOutputs);
+    expect_near(all, row_of(golden_.recorded("logprobs"), row, steps), kOutputs);
+    const at::Tensor chosen = all[0].gather(1, target.unsqueeze(1)).squeeze(1).unsqueeze(0);
+    expect_near(chosen, row_of(golden_.recorded("target_logprobs"), row, steps), kOutputs);
     loss -= chosen.to(at::kDouble).sum().item<double>();
     if (golden_.translates())
-      expect_near(
-          states,
-          row_of(golden_.recorded("encoder_out"), row, states.size(1)),
-          kOutputs);
+      expect_near(states, row_of(golden_.recorded("encoder_out"), row, states.size(1)), kOutputs);
   }
   const Json& outputs = golden_.outputs();
   const double wanted = outputs.at("loss_nats_sum");
@@ -141,15 +125,13 @@ TEST_P(GoldenTranslationModels, BeamSearch) {
   const Json& rows = golden_.outputs().at("rows");
   ASSERT_EQ(static_cast<int64_t>(rows.size()), golden_.rows());
   for (const auto& backend : golden_.translation_backends())
-    for (const auto& [key, beam] :
-         {std::pair<const char*, int64_t>{"beam5", 5}, {"greedy", 1}}) {
+    for (const auto& [key, beam] : {std::pair<const char*, int64_t>{"beam5", 5}, {"greedy", 1}}) {
       SearchOptions options{.beam = beam, .n_best = beam, .max_length_b = 60};
       for (int64_t row = 0; row < golden_.rows(); ++row) {
         SCOPED_TRACE(concat(key, ", row ", row));
         const auto source = golden_.ids("src", row);
         const auto decoder = backend->start({source});
-        const auto found =
-            search(*decoder, {{std::ssize(source) + 1, {}}}, options);
+        const auto found = search(*decoder, {{std::ssize(source) + 1, {}}}, options);
         Json wanted = rows.at(static_cast<size_t>(row)).at(key);
         if (wanted.is_object())  // a single one
           wanted = Json::array({wanted});
@@ -166,13 +148,11 @@ TEST_P(GoldenTranslationModels, ScoresOfBackends) {
   for (int64_t row = 0; row < golden_.rows(); ++row) {
     sources.push_back(golden_.ids("src", row));
     targets.push_back(golden_.ids("tgt", row));
-    wanted.push_back(row_of(
-                         golden_.recorded("target_logprobs"),
-                         row,
-                         std::ssize(targets.back()) + 1)
-                         .to(at::kDouble)
-                         .sum()
-                         .item<double>());
+    wanted.push_back(
+        row_of(golden_.recorded("target_logprobs"), row, std::ssize(targets.back()) + 1)
+            .to(at::kDouble)
+            .sum()
+            .item<double>());
   }
   for (const auto& backend : golden_.translation_backends()) {
     const std::vector<double> found = backend->score(sources, targets);
@@ -188,16 +168,10 @@ TEST_P(GoldenLanguageModels, ScoresOfBackends) {
       piece.insert(piece.begin(), kEnd);
       piece.push_back(kEnd);
       const std::vector<float> found = backend->score({piece}).at(0);
-      const at::Tensor wanted = row_of(
-                                    golden_.recorded("target_logprobs"),
-                                    row,
-                                    std::ssize(piece) - 1)
-                                    .squeeze(0);
+      const at::Tensor wanted =
+          row_of(golden_.recorded("target_logprobs"), row, std::ssize(piece) - 1).squeeze(0);
       for (size_t i = 0; i < found.size(); ++i)
-        EXPECT_NEAR(
-            found[i],
-            wanted[static_cast<int64_t>(i)].item<double>(),
-            kOutputs)
+        EXPECT_NEAR(found[i], wanted[static_cast<int64_t>(i)].item<double>(), kOutputs)
             << "row " << row << ", token " << i;
     }
 }

@@ -34,23 +34,17 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(GoldenText, OutputsAndLogProbabilities) {
   const at::NoGradGuard no_grad;
   const Json& outputs = golden_.outputs();
-  EXPECT_EQ(
-      model_->parameter_count(),
-      outputs.value("parameters", model_->parameter_count()));
+  EXPECT_EQ(model_->parameter_count(), outputs.value("parameters", model_->parameter_count()));
   ASSERT_EQ(static_cast<int64_t>(outputs.at("rows").size()), golden_.rows());
   ASSERT_FALSE(golden_.recorded_names("logits.row").empty());
   for (int64_t row = 0; row < golden_.rows(); ++row) {
     SCOPED_TRACE(concat("row ", row));
     DropoutPlan plan;
     const at::Tensor source = golden_.tokens("src", row);
-    const EncoderOutput memory = model_->encode(
-        source,
-        at::tensor(at::ArrayRef<int64_t>(source.size(1)), at::kLong),
-        plan);
+    const EncoderOutput memory =
+        model_->encode(source, at::tensor(at::ArrayRef<int64_t>(source.size(1)), at::kLong), plan);
     expect_near(
-        memory.states,
-        row_of(golden_.recorded("encoder_out"), row, source.size(1)),
-        kOutputs);
+        memory.states, row_of(golden_.recorded("encoder_out"), row, source.size(1)), kOutputs);
     const at::Tensor hidden =  // [T, C]
         model_->decode(memory, golden_.tokens("prev_output", row), plan)[0];
     const at::Tensor found = model_->output().log_probabilities(hidden);
@@ -61,10 +55,7 @@ TEST_P(GoldenText, OutputsAndLogProbabilities) {
         kOutputs);
     const std::string logits = concat("logits.row", row);
     if (golden_.has(logits))
-      expect_near(
-          found,
-          at::log_softmax(golden_.recorded(logits)[0], -1),
-          kOutputs);
+      expect_near(found, at::log_softmax(golden_.recorded(logits)[0], -1), kOutputs);
   }
 }
 
@@ -94,8 +85,7 @@ TEST_P(GoldenText, BeamSearch) {
       for (size_t i = 0; i < list.size(); ++i)
         expect_hypothesis(best[i], list[i]);
       expect_hypothesis(
-          found(row, {.beam = 5, .length_penalty = 0.6})[0],
-          wanted.at("beam5_lenpen0.6_best"));
+          found(row, {.beam = 5, .length_penalty = 0.6})[0], wanted.at("beam5_lenpen0.6_best"));
       expect_hypothesis(found(row, {.beam = 1})[0], wanted.at("beam1"));
     }
   }

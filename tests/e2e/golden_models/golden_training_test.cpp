@@ -19,8 +19,7 @@ using testing::kGradients;
 using testing::kLoss;
 using testing::kNorm;
 
-class GoldenModelTraining
-    : public ::testing::TestWithParam<std::filesystem::path> {
+class GoldenModelTraining : public ::testing::TestWithParam<std::filesystem::path> {
  protected:
   GoldenModelTraining() : golden_(GetParam()) {}
 
@@ -29,11 +28,7 @@ class GoldenModelTraining
     const std::string text = read_file(GetParam() / "README.md");
     static constexpr std::string_view kWords = "parameters after 3 updates ";
     const size_t at = text.rfind(kWords);
-    SEQCONV_CHECK(
-        at != std::string::npos,
-        "the README must say '",
-        kWords,
-        "'");
+    SEQCONV_CHECK(at != std::string::npos, "the README must say '", kWords, "'");
     return std::stod(text.substr(at + kWords.size()));
   }
 
@@ -106,10 +101,7 @@ class TrainingSteps {
   StepResult update(const std::string& loss, UpdateSums& sums) {
     accumulate_batch(*model_, batch_, loss_options(loss), {}, sums);
     return apply_update(
-        flat_,
-        *optimizer_,
-        {.clip_norm = options_.clip_norm, .learning_rate = rate_},
-        sums);
+        flat_, *optimizer_, {.clip_norm = options_.clip_norm, .learning_rate = rate_}, sums);
   }
 
   std::map<std::string, at::Tensor> items() const {
@@ -160,10 +152,8 @@ TEST_P(GoldenModelTraining, LossesAndGradients) {
       continue;
     for (const auto& [parameter, value] : wanted.at("gradient_norm_of").items())
       if (!parameter.ends_with("k_proj.bias")) {  // rounding noise alone
-        const double found = golden_.theirs(parameter, step.gradients)
-                                 .to(at::kDouble)
-                                 .norm()
-                                 .item<double>();
+        const double found =
+            golden_.theirs(parameter, step.gradients).to(at::kDouble).norm().item<double>();
         const double recorded = value;
         EXPECT_NEAR(found, recorded, kNorm * recorded + 1e-9) << parameter;
       }
@@ -206,9 +196,7 @@ TEST_P(GoldenModelTraining, ThreeUpdates) {
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     expect_near(
-        golden_.theirs(name.substr(7), steps.items()),
-        golden_.recorded(name),
-        update_bound());
+        golden_.theirs(name.substr(7), steps.items()), golden_.recorded(name), update_bound());
   }
 }
 
@@ -218,8 +206,8 @@ TEST_P(GoldenAdaptiveTraining, FairseqsOwnLoss) {
   for (int64_t row = 0; row < golden_.rows(); ++row)
     rows.push_back(row);
   DropoutPlan plan;
-  const auto found = golden_.language_model(/*fairseq_compatible=*/true)
-                         ->loss(golden_.batch(rows), {}, plan);
+  const auto found =
+      golden_.language_model(/*fairseq_compatible=*/true)->loss(golden_.batch(rows), {}, plan);
   const double wanted = outputs.at("adaptive_criterion_loss_nats_sum");
   EXPECT_NEAR(found.loss.item<double>(), wanted, kLoss * wanted);
 }

@@ -33,27 +33,17 @@ Rows rows_of(const std::vector<std::vector<Candidate>>& candidates) {
 }
 
 /// The host's choice; nothing where a row has no probability.
-Rows chosen_here(
-    const at::Tensor& scores,
-    const StepConstraints& constraints,
-    int64_t count) {
+Rows chosen_here(const at::Tensor& scores, const StepConstraints& constraints, int64_t count) {
   const at::Tensor whole = scores.contiguous();
   const auto words = static_cast<size_t>(whole.size(1));
   std::vector<std::vector<Candidate>> out(static_cast<size_t>(whole.size(0)));
   for (size_t row = 0; row < out.size(); ++row)
     select_row(
-        {{whole.const_data_ptr<float>() + row * words, words}},
-        constraints,
-        row,
-        count,
-        out[row]);
+        {{whole.const_data_ptr<float>() + row * words, words}}, constraints, row, count, out[row]);
   return rows_of(out);
 }
 
-Rows chosen_there(
-    const at::Tensor& scores,
-    const StepConstraints& constraints,
-    int64_t count) {
+Rows chosen_there(const at::Tensor& scores, const StepConstraints& constraints, int64_t count) {
   std::vector<std::vector<Candidate>> out = {{{1, 2.0F}}};
   select_rows(scores, constraints, count, out);
   return rows_of(out);
@@ -77,8 +67,8 @@ at::Tensor made_scores(int64_t rows, int64_t words, std::mt19937_64& random) {
     const uint64_t kinds = 1 + random() % 40, odd = random() % 4;
     for (int64_t v = 0; v < words; ++v) {
       const auto draw = random();
-      numbers[n][v] = -0.37F * static_cast<float>(draw % kinds) *
-          (draw / 64 % 50 == 0 ? -1.0F : 1.0F);
+      numbers[n][v] =
+          -0.37F * static_cast<float>(draw % kinds) * (draw / 64 % 50 == 0 ? -1.0F : 1.0F);
       if (odd == 1 && draw / 4096 % 3 == 0)
         numbers[n][v] = std::numeric_limits<float>::quiet_NaN();
       if (odd == 2 && draw / 4096 % 32 != 0)
@@ -91,8 +81,7 @@ at::Tensor made_scores(int64_t rows, int64_t words, std::mt19937_64& random) {
 }
 
 /// Some of them name words that there are not.
-std::vector<RowConstraint>
-made_constraints(int64_t rows, int64_t words, std::mt19937_64& random) {
+std::vector<RowConstraint> made_constraints(int64_t rows, int64_t words, std::mt19937_64& random) {
   std::vector<RowConstraint> constraints(static_cast<size_t>(rows));
   const bool forcing = random() % 2 == 0;
   for (RowConstraint& row : constraints) {
@@ -124,14 +113,10 @@ TEST(DeviceCandidates, AreThoseOfTheHostWhateverTheConstraints) {
       step.excluded = excluded;
     if (random() % 4 != 0)
       step.rows = constraints;
-    for (const int64_t count :
-         {int64_t{1}, int64_t{2}, int64_t{10}, words + 7}) {
-      const auto wanted = unless_none_is_finite(
-          [&] { return chosen_here(scores, step, count); });
-      const auto found = unless_none_is_finite(
-          [&] { return chosen_there(scores, step, count); });
-      ASSERT_EQ(found, wanted)
-          << "round " << round << " V " << words << " count " << count;
+    for (const int64_t count : {int64_t{1}, int64_t{2}, int64_t{10}, words + 7}) {
+      const auto wanted = unless_none_is_finite([&] { return chosen_here(scores, step, count); });
+      const auto found = unless_none_is_finite([&] { return chosen_there(scores, step, count); });
+      ASSERT_EQ(found, wanted) << "round " << round << " V " << words << " count " << count;
       none += wanted ? 0 : 1;
       for (const auto& row : wanted.value_or(Rows{}))
         for (size_t i = 0; i < row.size(); ++i) {
@@ -162,9 +147,7 @@ TEST(DeviceCandidates, SayWhyThereIsNone) {
       ::testing::HasSubstr("below the vocabulary size 9, but got 9"));
   // Finite ones, but none that may come.
   rows[0] = {.forced = -1, .banned = {2, 3, 4, 5, 6, 7, 8}};
-  EXPECT_EQ(
-      chosen_there(at::zeros({2, 9}), {.rows = rows}, 1),
-      (Rows{{}, {{2, 0.0F}}}));
+  EXPECT_EQ(chosen_there(at::zeros({2, 9}), {.rows = rows}, 1), (Rows{{}, {{2, 0.0F}}}));
 }
 
 /// Decodes as on a device.
@@ -196,14 +179,9 @@ class ChoosingThere : public WrappedDecoder {
 
 TEST(DeviceCandidates, MakeTheSameSearchInEveryMode) {
   constexpr int kWords = 300;
-  TranslationModel model(
-      testing::small_options(BlockKind::kLightConv),
-      kWords,
-      kWords,
-      7);
+  TranslationModel model(testing::small_options(BlockKind::kLightConv), kWords, kWords, 7);
   model->eval();
-  const Batch batch =
-      testing::random_batch({{5, 0}, {2, 0}, {9, 0}}, kWords, 3);
+  const Batch batch = testing::random_batch({{5, 0}, {2, 0}, {9, 0}}, kWords, 3);
   const std::vector<SearchInput> free = {{6, {}}, {3, {}}, {10, {}}};
   const std::vector<SearchInput> begun = {{6, {70, 3, 8}}, {3, {}}, {10, {5}}};
   const std::vector<int32_t> excluded = {3, 40, 298, 299};
@@ -212,10 +190,7 @@ TEST(DeviceCandidates, MakeTheSameSearchInEveryMode) {
       {.beam = 4, .n_best = 4, .max_length_b = 12},
       {.beam = 20, .n_best = 20, .max_length_b = 9},
       {.beam = 160, .n_best = 20, .max_length_b = 3},
-      {.beam = 3,
-       .stepwise_length_penalty = true,
-       .max_length_b = 12,
-       .min_length = 4},
+      {.beam = 3, .stepwise_length_penalty = true, .max_length_b = 12, .min_length = 4},
       {.beam = 3, .max_length_b = 30, .min_length = 30, .no_repeat_ngram = 1},
       {.beam = 3, .max_length_b = 12, .no_repeat_ngram = 2},
       {.beam = 4, .max_length_b = 12, .unknown_penalty = -9.3},

@@ -25,8 +25,8 @@ constexpr int kWords = 40;
 
 /// Everything that drops something does.
 ModelOptions with_dropout(ModelOptions options) {
-  options.dropout = options.input_dropout = options.attention_dropout =
-      options.weight_dropout = options.activation_dropout = 0.3;
+  options.dropout = options.input_dropout = options.attention_dropout = options.weight_dropout =
+      options.activation_dropout = 0.3;
   if (!options.adaptive.softmax_cutoffs.empty())
     options.adaptive.softmax_dropout = 0.3;
   return options;
@@ -34,9 +34,7 @@ ModelOptions with_dropout(ModelOptions options) {
 
 /// Types of activations: the parameters', and those of mixed precision.
 const std::vector<std::optional<at::ScalarType>> kActivations = {
-    std::nullopt,
-    at::kBFloat16,
-    at::kHalf};
+    std::nullopt, at::kBFloat16, at::kHalf};
 
 std::vector<at::Tensor> gradients(
     const SequenceModel& model,
@@ -59,20 +57,17 @@ void expect_there(const std::vector<at::Tensor>& tensors, at::Device device) {
     EXPECT_EQ(tensor.device(), device);
 }
 
-class TranslationOnDevice : public ::testing::TestWithParam<testing::Variant> {
-};
+class TranslationOnDevice : public ::testing::TestWithParam<testing::Variant> {};
 
 TEST_P(TranslationOnDevice, LearnsAndDecodesWithoutReadingIt) {
   const ModelOptions options = with_dropout(GetParam().options);
   const TranslationModel model(options, kWords, kWords, 7, at::kMeta);
   expect_there(model->parameters(), at::kMeta);
-  const Batch batch =
-      testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3);
+  const Batch batch = testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3);
   for (const auto& activations : kActivations)
     EXPECT_THAT(
-        calls_of_mixed_devices([&] {
-          expect_there(gradients(*model, batch, 0.1, activations), at::kMeta);
-        }),
+        calls_of_mixed_devices(
+            [&] { expect_there(gradients(*model, batch, 0.1, activations), at::kMeta); }),
         IsEmpty());
   EXPECT_THAT(
       calls_of_mixed_devices([&] {
@@ -82,11 +77,7 @@ TEST_P(TranslationOnDevice, LearnsAndDecodesWithoutReadingIt) {
         decoder->advance(start, first, {}, 4);
         // Rows of sentences 2 and 0, which change their places.
         const auto rows = testing::advance_with_rows(
-            *decoder,
-            std::vector<int32_t>{2, 0, 2, 0},
-            std::vector<int32_t>{5, 6, 7, 8},
-            {},
-            4);
+            *decoder, std::vector<int32_t>{2, 0, 2, 0}, std::vector<int32_t>{5, 6, 7, 8}, {}, 4);
         EXPECT_EQ(rows.log_probabilities.at(3).size(), size_t{kWords});
       }),
       IsEmpty());
@@ -94,15 +85,9 @@ TEST_P(TranslationOnDevice, LearnsAndDecodesWithoutReadingIt) {
 
 // Scores and words are 8 bytes together.
 TEST_P(TranslationOnDevice, AStepReadsItsCandidatesAlone) {
-  const TranslationModel model(
-      GetParam().options,
-      kWords,
-      kWords,
-      7,
-      at::kMeta);
-  const auto decoder = make_step_decoder(
-      {model, model},
-      testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3));
+  const TranslationModel model(GetParam().options, kWords, kWords, 7, at::kMeta);
+  const auto decoder =
+      make_step_decoder({model, model}, testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3));
   const std::vector<int32_t> rows = {0, 1, 2}, tokens(3, kEndId);
   const std::vector<int32_t> excluded = {6, 39};
   std::vector<RowConstraint> constraints(3);
@@ -110,17 +95,14 @@ TEST_P(TranslationOnDevice, AStepReadsItsCandidatesAlone) {
     int64_t found = 0;
     EXPECT_THAT(
         calls_of_mixed_devices([&] {
-          found = testing::bytes_read(
-              [&] { decoder->advance(rows, tokens, step, count); });
+          found = testing::bytes_read([&] { decoder->advance(rows, tokens, step, count); });
         }),
         IsEmpty());
     return found;
   };
   EXPECT_EQ(bytes({}), 3 * 4 * 8);
   constraints[1].banned = {2, 17, 5};
-  EXPECT_EQ(
-      bytes({.unknown_penalty = 2, .excluded = excluded, .rows = constraints}),
-      3 * 4 * 8);
+  EXPECT_EQ(bytes({.unknown_penalty = 2, .excluded = excluded, .rows = constraints}), 3 * 4 * 8);
   constraints[2].forced = 12;
   EXPECT_EQ(bytes({.rows = constraints}), 3 * 5 * 8);
   EXPECT_EQ(bytes({.each_row = [](const StepRow&) {}}), 3 * kWords * 4);
@@ -133,8 +115,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(testing::all_variants()),
     testing::variant_name);
 
-class LanguageModelOnDevice
-    : public ::testing::TestWithParam<testing::Variant> {};
+class LanguageModelOnDevice : public ::testing::TestWithParam<testing::Variant> {};
 
 TEST_P(LanguageModelOnDevice, LearnsAndReadsWithoutReadingIt) {
   const ModelOptions options = with_dropout(GetParam().options);
@@ -145,9 +126,7 @@ TEST_P(LanguageModelOnDevice, LearnsAndReadsWithoutReadingIt) {
   for (const auto& activations : kActivations)
     EXPECT_THAT(
         calls_of_mixed_devices([&] {
-          expect_there(
-              gradients(*model, batch, adaptive ? 0 : 0.1, activations),
-              at::kMeta);
+          expect_there(gradients(*model, batch, adaptive ? 0 : 0.1, activations), at::kMeta);
         }),
         IsEmpty());
   EXPECT_THAT(
@@ -168,10 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// The gradients of the rows of a batch that was split after the first `cut`.
 std::vector<at::Tensor> gradients_of_parts(
-    const SequenceModel& model,
-    const Batch& batch,
-    int64_t cut,
-    double smoothing) {
+    const SequenceModel& model, const Batch& batch, int64_t cut, double smoothing) {
   std::vector<at::Tensor> sums;
   for (const auto& [first, count] :
        {std::pair<int64_t, int64_t>{0, cut}, {cut, batch.rows - cut}}) {
@@ -184,8 +160,7 @@ std::vector<at::Tensor> gradients_of_parts(
     options.smoothing = smoothing;
     const Batch part = cut_rows(batch, first, count);
     const auto loss = model.loss(part, options, plan).loss;
-    const auto grads =
-        torch::autograd::grad({loss}, model.parameters(), {}, {}, false, true);
+    const auto grads = torch::autograd::grad({loss}, model.parameters(), {}, {}, false, true);
     for (size_t i = 0; i < grads.size(); ++i) {
       if (first == 0)
         sums.push_back(grads[i]);
@@ -196,10 +171,7 @@ std::vector<at::Tensor> gradients_of_parts(
   return sums;
 }
 
-void expect_parts_add_up(
-    const SequenceModel& model,
-    const Batch& batch,
-    double smoothing) {
+void expect_parts_add_up(const SequenceModel& model, const Batch& batch, double smoothing) {
   const auto whole = gradients(model, batch, smoothing);
   for (const int64_t cut : {1, 3}) {
     const auto parts = gradients_of_parts(model, batch, cut, smoothing);
@@ -217,33 +189,26 @@ TEST_P(TranslationOnDevice, PartsOfABatchAddUpToTheWhole) {
   TranslationModel model(with_dropout(GetParam().options), kWords, kWords, 7);
   model->to(at::kDouble);
   expect_parts_add_up(
-      *model,
-      testing::random_batch({{5, 7}, {3, 4}, {6, 2}, {2, 3}}, kWords, 3),
-      0.1);
+      *model, testing::random_batch({{5, 7}, {3, 4}, {6, 2}, {2, 3}}, kWords, 3), 0.1);
 }
 
 TEST_P(LanguageModelOnDevice, PartsOfABatchAddUpToTheWhole) {
   const ModelOptions options = with_dropout(GetParam().options);
   LanguageModel model(options, kWords, 7);
-  const std::vector<int32_t> text =
-      {4, 12, 30, 7, 39, 21, 11, 5, 6, 33, 15, 28, 9, 37, 18, 24};
+  const std::vector<int32_t> text = {4, 12, 30, 7, 39, 21, 11, 5, 6, 33, 15, 28, 9, 37, 18, 24};
   const std::span all(text);
   const bool adaptive = !options.adaptive.softmax_cutoffs.empty();
   model->to(at::kDouble);
   expect_parts_add_up(
       *model,
-      make_stream_batch(
-          {all.first(9), all.subspan(9, 5), all.subspan(2, 8), all.last(7)}),
+      make_stream_batch({all.first(9), all.subspan(9, 5), all.subspan(2, 8), all.last(7)}),
       adaptive ? 0 : 0.1);
 }
 
 /// The same model on the CPU and on another device: loss, gradients with the
 /// same masks, and log-probabilities.
 void expect_same_there(
-    const SequenceModel& here,
-    const SequenceModel& there,
-    const Batch& batch,
-    double smoothing) {
+    const SequenceModel& here, const SequenceModel& there, const Batch& batch, double smoothing) {
   const auto parameters = there.named_parameters();
   for (const auto& item : here.named_parameters())
     EXPECT_TRUE(parameters[item.key()].cpu().equal(item.value())) << item.key();
@@ -261,19 +226,14 @@ void expect_same_there(
 
 /// Two steps, with constraints, on the CPU and on another device.
 void expect_same_candidates(
-    const TranslationModel& here,
-    const TranslationModel& there,
-    const Batch& batch) {
+    const TranslationModel& here, const TranslationModel& there, const Batch& batch) {
   const auto wanted = make_step_decoder({here}, batch);
   const auto found = make_step_decoder({there}, batch);
   std::vector<RowConstraint> constraints(3);
   constraints[0].banned = {2, 17, 5};
   constraints[2].forced = 12;
   const std::vector<int32_t> rows = {2, 1, 2}, excluded = {6, 39};
-  const StepConstraints step = {
-      .unknown_penalty = 0.5,
-      .excluded = excluded,
-      .rows = constraints};
+  const StepConstraints step = {.unknown_penalty = 0.5, .excluded = excluded, .rows = constraints};
   for (int i = 0; i < 2; ++i) {
     const std::vector<int32_t> tokens(3, i == 0 ? kEndId : 8);
     const auto& best = wanted->advance(rows, tokens, step, 4);
@@ -289,8 +249,7 @@ void expect_same_candidates(
 TEST(ModelsOnCuda, EqualThoseOfTheCpu) {
   SEQCONV_REQUIRE_DEVICE(at::kCUDA);
   ops::set_cuda_defaults();
-  const Batch batch =
-      testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3);
+  const Batch batch = testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3);
   for (const testing::Variant& variant : testing::all_variants()) {
     SCOPED_TRACE(variant.name);
     const ModelOptions options = with_dropout(variant.options);
@@ -315,13 +274,10 @@ TEST(ModelsOnCuda, EqualThoseOfTheCpu) {
 /// All products are of 16 bits, and the gradients float32, close to those that
 /// float32 gives: by the angle between both, each as one vector. (Activations
 /// near 0 fall on the other side of a relu.)
-void expect_mixed_precision(
-    const SequenceModel& model,
-    const Batch& batch,
-    double smoothing) {
+void expect_mixed_precision(const SequenceModel& model, const Batch& batch, double smoothing) {
   std::vector<at::Tensor> got;
-  const auto products = testing::product_types(
-      [&] { got = gradients(model, batch, smoothing, at::kBFloat16); });
+  const auto products =
+      testing::product_types([&] { got = gradients(model, batch, smoothing, at::kBFloat16); });
   EXPECT_FALSE(products.empty());
   for (const std::string& product : products) {
     EXPECT_NE(product.find(" BFloat16"), std::string::npos) << product;
@@ -343,9 +299,7 @@ TEST_P(TranslationOnDevice, MixedPrecisionGivesTheGradientsOfFloat32) {
   const ModelOptions options = with_dropout(GetParam().options);
   const TranslationModel model(options, kWords, kWords, 7);
   expect_mixed_precision(
-      *model,
-      testing::random_batch({{5, 7}, {3, 4}, {6, 2}, {2, 3}}, kWords, 3),
-      0.1);
+      *model, testing::random_batch({{5, 7}, {3, 4}, {6, 2}, {2, 3}}, kWords, 3), 0.1);
 }
 
 TEST_P(LanguageModelOnDevice, MixedPrecisionGivesTheGradientsOfFloat32) {
@@ -354,9 +308,7 @@ TEST_P(LanguageModelOnDevice, MixedPrecisionGivesTheGradientsOfFloat32) {
   const std::vector<int32_t> text = {4, 12, 30, 7, 39, 21, 11, 5, 6};
   const bool adaptive = !options.adaptive.softmax_cutoffs.empty();
   expect_mixed_precision(
-      *model,
-      make_stream_batch({text, std::span(text).first(4)}),
-      adaptive ? 0 : 0.1);
+      *model, make_stream_batch({text, std::span(text).first(4)}), adaptive ? 0 : 0.1);
 }
 
 // What the tests above rest on.
@@ -370,9 +322,8 @@ TEST(DeviceCalls, AreSeenWhereTheyMix) {
       calls_of_mixed_devices([&] { here.to(at::kMeta); }),
       ::testing::Contains("aten::_to_copy of cpu, meta"));
   EXPECT_THAT(
-      calls_of_mixed_devices([&] {
-        at::mm(there, ops::to_device(here, at::kMeta)).mul(at::ones({}));
-      }),
+      calls_of_mixed_devices(
+          [&] { at::mm(there, ops::to_device(here, at::kMeta)).mul(at::ones({})); }),
       IsEmpty());
   EXPECT_ANY_THROW(there.sum().item<float>());
   EXPECT_EQ(

@@ -16,8 +16,7 @@ constexpr int kManyWords = 30'000;
 
 /// Megabytes that a training step needs above what was there before it.
 double step_megabytes(const LanguageModel& model, int tokens) {
-  const Batch batch =
-      testing::random_batch({{1, tokens / 2}, {1, tokens / 2}}, kManyWords, 3);
+  const Batch batch = testing::random_batch({{1, tokens / 2}, {1, tokens / 2}}, kManyWords, 3);
   const int64_t before = status_kb("VmRSS");
   EXPECT_TRUE(reset_peak());
   DropoutPlan evaluation;

@@ -19,11 +19,8 @@ struct Preset {
 };
 
 ModelOptions read_model(
-    const std::string& file,
-    const std::vector<std::string>& overrides,
-    Task task) {
-  Json config =
-      load_toml(std::string(SEQCONV_SOURCE_DIR) + "/configs/" + file + ".toml");
+    const std::string& file, const std::vector<std::string>& overrides, Task task) {
+  Json config = load_toml(std::string(SEQCONV_SOURCE_DIR) + "/configs/" + file + ".toml");
   for (const std::string& assignment : overrides)
     apply_override(config, assignment);
   ModelOptions options = ModelOptions::defaults(task);
@@ -40,13 +37,9 @@ int64_t listed(const ModelOptions& options, Task task, VocabularySizes sizes) {
 }
 
 void expect(const Preset& preset, Count count = Count::kListed) {
-  const ModelOptions options =
-      read_model(preset.file, preset.overrides, Task::kTranslation);
-  const VocabularySizes sizes = {
-      preset.source_vocabulary,
-      preset.target_vocabulary};
-  EXPECT_EQ(listed(options, Task::kTranslation, sizes), preset.parameters)
-      << preset.file;
+  const ModelOptions options = read_model(preset.file, preset.overrides, Task::kTranslation);
+  const VocabularySizes sizes = {preset.source_vocabulary, preset.target_vocabulary};
+  EXPECT_EQ(listed(options, Task::kTranslation, sizes), preset.parameters) << preset.file;
   if (count == Count::kBuilt) {
     const TranslationModelImpl model(options, sizes.source, sizes.target);
     EXPECT_EQ(model.parameter_count(), preset.parameters) << preset.file;
@@ -60,10 +53,8 @@ void expect_language_model(
     int64_t vocabulary,
     int64_t parameters,
     Count count = Count::kListed) {
-  const ModelOptions options =
-      read_model(file, overrides, Task::kLanguageModel);
-  EXPECT_EQ(listed(options, Task::kLanguageModel, {0, vocabulary}), parameters)
-      << file;
+  const ModelOptions options = read_model(file, overrides, Task::kLanguageModel);
+  EXPECT_EQ(listed(options, Task::kLanguageModel, {0, vocabulary}), parameters) << file;
   if (count == Count::kBuilt) {
     const LanguageModelImpl model(options, vocabulary);
     EXPECT_EQ(model.parameter_count(), parameters) << file;
@@ -71,18 +62,12 @@ void expect_language_model(
 }
 
 const std::vector<std::string> kLight = {
-    "model.encoder.block=lightconv",
-    "model.decoder.block=lightconv"};
+    "model.encoder.block=lightconv", "model.decoder.block=lightconv"};
 const std::vector<std::string> kDynamic = {
-    "model.encoder.block=dynamicconv",
-    "model.decoder.block=dynamicconv"};
-const std::vector<std::string> kNoGlu = {
-    "model.encoder.glu=false",
-    "model.decoder.glu=false"};
+    "model.encoder.block=dynamicconv", "model.decoder.block=dynamicconv"};
+const std::vector<std::string> kNoGlu = {"model.encoder.glu=false", "model.decoder.glu=false"};
 
-std::vector<std::string> operator+(
-    std::vector<std::string> a,
-    const std::vector<std::string>& b) {
+std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
@@ -100,9 +85,7 @@ TEST(ParameterCount, ShallowDecodersMatchTheSpecification) {
   expect(
       {big,
        kDynamic + kNoGlu +
-           std::vector<std::string>{
-               "model.decoder.layers=1",
-               "model.decoder.kernel_sizes=[31]"},
+           std::vector<std::string>{"model.decoder.layers=1", "model.decoder.kernel_sizes=[31]"},
        32768,
        32768,
        124'680'192});
@@ -110,8 +93,7 @@ TEST(ParameterCount, ShallowDecodersMatchTheSpecification) {
       {big,
        kDynamic + kNoGlu +
            std::vector<std::string>{
-               "model.decoder.layers=3",
-               "model.decoder.kernel_sizes=[3, 7, 15]"},
+               "model.decoder.layers=3", "model.decoder.kernel_sizes=[3, 7, 15]"},
        32768,
        32768,
        153'976'832});
@@ -131,9 +113,7 @@ TEST(ParameterCount, IwsltModelsMatchTheSpecification) {
   expect(
       {talk,
        untied +
-           std::vector<std::string>{
-               "model.encoder.conv_heads=512",
-               "model.decoder.conv_heads=512"},
+           std::vector<std::string>{"model.encoder.conv_heads=512", "model.decoder.conv_heads=512"},
        10152,
        10152,
        47'663'616});
@@ -178,11 +158,8 @@ TEST(ParameterCount, TheAblationLadderMatchesThePaper) {
 TEST(ParameterCount, BiasesAreCounted) {
   // 3 + 3 layers of 256 channels, 4 heads, kernels 3, 7, 15.
   const std::vector<std::string> conv = {
-      "model.encoder.conv_bias=true",
-      "model.decoder.conv_bias=[true, false, true]"};
-  expect(
-      {"multi30k_dynamicconv", conv, 6000, 6000, 5'146'112 + 5 * 256},
-      Count::kBuilt);
+      "model.encoder.conv_bias=true", "model.decoder.conv_bias=[true, false, true]"};
+  expect({"multi30k_dynamicconv", conv, 6000, 6000, 5'146'112 + 5 * 256}, Count::kBuilt);
   expect(
       {"multi30k_dynamicconv",
        {"model.encoder.filter_bias=[false, true, false]"},
@@ -217,8 +194,8 @@ TEST(ParameterCount, WikiTextModelsMatchThePaper) {
   std::vector<std::string> dynamic = {
       "model.decoder.block=dynamicconv",
       "model.decoder.max_offsets=[]",
-      "model.decoder.kernel_sizes=[3, 5, 7, 15, 31, 63, 63, 63, 63, 63, 63, "
-      "63, 63, 63, 63, 63, 63]"};
+      "model.decoder.kernel_sizes=[3, 5, 7, 15, 31, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, "
+      "63]"};
   expect_language_model(preset, dynamic, kWords, 255'072'256);  // 255 M
   dynamic.emplace_back("model.decoder.heads=8");
   expect_language_model(preset, dynamic, kWords, 248'379'392);
@@ -233,21 +210,10 @@ TEST(ParameterCount, SmallLanguageModels) {
   // 6 layers of 512 channels, two matrices of 10,000 words.
   constexpr int64_t kWords = 10'000;
   const int64_t words = 2 * kWords * 512;
-  const int64_t layer = 512 * 1024 + 1024 + 512 * 512 + 512 + 2 * 512 * 2048 +
-      2048 + 512 + 4 * 512;
+  const int64_t layer = 512 * 1024 + 1024 + 512 * 512 + 512 + 2 * 512 * 2048 + 2048 + 512 + 4 * 512;
   const int64_t taps = 8 * (3 + 7 + 15 + 3 * 31);
-  expect_language_model(
-      "lightconv_lm",
-      {},
-      kWords,
-      words + 6 * layer + taps,
-      Count::kBuilt);
-  expect_language_model(
-      "talkconv_lm",
-      {},
-      kWords,
-      words + 6 * layer + 6 * 513 * 8,
-      Count::kBuilt);
+  expect_language_model("lightconv_lm", {}, kWords, words + 6 * layer + taps, Count::kBuilt);
+  expect_language_model("talkconv_lm", {}, kWords, words + 6 * layer + 6 * 513 * 8, Count::kBuilt);
 }
 
 TEST(ParameterCount, EveryPresetBuilds) {
@@ -261,8 +227,7 @@ TEST(ParameterCount, EveryPresetBuilds) {
         "talkconv_cnndm_deep",
         "talkconv_base",
         "talkconv_wmt_en_fr_big"}) {
-    const Json config = load_toml(
-        std::string(SEQCONV_SOURCE_DIR) + "/configs/" + file + ".toml");
+    const Json config = load_toml(std::string(SEQCONV_SOURCE_DIR) + "/configs/" + file + ".toml");
     ModelOptions options;
     read_options(config.at("model"), "model", options);
     EXPECT_NO_THROW(options.validate("model")) << file;

@@ -15,34 +15,26 @@ using testing::Variant;
 constexpr int64_t kSource = 40;
 constexpr int64_t kTarget = 48;
 
-void expect_listed(
-    const torch::nn::Module& model,
-    const std::vector<ParameterShape>& list) {
+void expect_listed(const torch::nn::Module& model, const std::vector<ParameterShape>& list) {
   const auto parameters = model.named_parameters();
   ASSERT_EQ(list.size(), parameters.size());
   for (size_t i = 0; i < list.size(); ++i) {
     EXPECT_EQ(list[i].name, parameters[i].key());
-    EXPECT_EQ(list[i].shape, parameters[i].value().sizes().vec())
-        << list[i].name;
+    EXPECT_EQ(list[i].shape, parameters[i].value().sizes().vec()) << list[i].name;
   }
 }
 
 class ParameterListTest : public ::testing::TestWithParam<Variant> {};
 
 INSTANTIATE_TEST_SUITE_P(
-    Blocks,
-    ParameterListTest,
-    ::testing::ValuesIn(testing::all_variants()),
-    testing::variant_name);
+    Blocks, ParameterListTest, ::testing::ValuesIn(testing::all_variants()), testing::variant_name);
 
 TEST_P(ParameterListTest, IsThatOfATranslationModel) {
   ModelOptions options = GetParam().options;
   for (const NormPlacement norm : {NormPlacement::kPost, NormPlacement::kPre})
     for (const Tying tie : {Tying::kNone, Tying::kDecoder, Tying::kAll})
       for (const PositionKind positions :
-           {PositionKind::kSinusoidal,
-            PositionKind::kLearned,
-            PositionKind::kNone}) {
+           {PositionKind::kSinusoidal, PositionKind::kLearned, PositionKind::kNone}) {
         if (!testing::may_tie(options, tie))
           continue;
         options.norm = norm;
@@ -50,9 +42,7 @@ TEST_P(ParameterListTest, IsThatOfATranslationModel) {
         options.positions = positions;
         const int64_t source = tie == Tying::kAll ? kTarget : kSource;
         const TranslationModel model(options, source, kTarget);
-        expect_listed(
-            *model,
-            list_parameters(options, Task::kTranslation, {source, kTarget}));
+        expect_listed(*model, list_parameters(options, Task::kTranslation, {source, kTarget}));
       }
 }
 
@@ -65,9 +55,7 @@ TEST_P(ParameterListTest, IsThatOfALanguageModel) {
     options.norm = NormPlacement::kPre;
     options.tie = tie;
     const LanguageModel model(options, kTarget);
-    expect_listed(
-        *model,
-        list_parameters(options, Task::kLanguageModel, {0, kTarget}));
+    expect_listed(*model, list_parameters(options, Task::kLanguageModel, {0, kTarget}));
   }
 }
 
@@ -100,15 +88,13 @@ TEST(ParameterListBands, AreThoseOfALanguageModel) {
     options.positions = PositionKind::kLearned;
     options.adaptive.input_cutoffs = bands.input_cutoffs;
     options.adaptive.input_factor = options.adaptive.softmax_factor = 2.5;
-    (bands.input_cutoffs.empty() ? options.input_dim
-                                 : options.adaptive.input_dim) =
+    (bands.input_cutoffs.empty() ? options.input_dim : options.adaptive.input_dim) =
         bands.input_dim;
     options.output_dim = bands.output_dim;
     options.adaptive.tie_projections = bands.tie_projections;
     options.adaptive.softmax_cutoffs = bands.softmax_cutoffs;
     const LanguageModel model(options, kTarget);
-    const auto list =
-        list_parameters(options, Task::kLanguageModel, {0, kTarget});
+    const auto list = list_parameters(options, Task::kLanguageModel, {0, kTarget});
     expect_listed(*model, list);
     EXPECT_EQ(parameter_count(list), model->parameter_count());
   }
@@ -122,9 +108,7 @@ TEST(ParameterListBands, AreThoseOfATranslationModelsOutput) {
       options.output_dim = width;
       options.adaptive.softmax_cutoffs = cutoffs;
       const TranslationModel model(options, kSource, kTarget);
-      expect_listed(
-          *model,
-          list_parameters(options, Task::kTranslation, {kSource, kTarget}));
+      expect_listed(*model, list_parameters(options, Task::kTranslation, {kSource, kTarget}));
     }
 }
 

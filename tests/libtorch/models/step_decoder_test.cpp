@@ -16,10 +16,7 @@ using testing::Variant;
 class StepDecoderTest : public ::testing::TestWithParam<Variant> {};
 
 INSTANTIATE_TEST_SUITE_P(
-    Blocks,
-    StepDecoderTest,
-    ::testing::ValuesIn(testing::all_variants()),
-    testing::variant_name);
+    Blocks, StepDecoderTest, ::testing::ValuesIn(testing::all_variants()), testing::variant_name);
 
 constexpr int kTargets = 3;  // of each sentence
 constexpr int kSteps = 12;
@@ -33,10 +30,7 @@ struct Pairs {
 
 Pairs random_pairs() {
   const std::vector<std::pair<int, int>> lengths = {
-      {7, kSteps - 1},
-      {4, kSteps - 1},
-      {12, kSteps - 1},
-      {1, kSteps - 1}};
+      {7, kSteps - 1}, {4, kSteps - 1}, {12, kSteps - 1}, {1, kSteps - 1}};
   std::vector<std::vector<int32_t>> sources, repeated, targets;
   std::mt19937_64 random(17);
   const auto sentence = [&](int length) {
@@ -107,8 +101,7 @@ TEST_P(StepDecoderTest, RowsOfASentenceScoreAsEachAlone) {
     for (const int32_t pair : followed.rows) {
       const auto at = static_cast<size_t>(pair * pairs.all.target_steps + step);
       tokens.push_back(static_cast<int32_t>(pairs.all.target_in[at]));
-      constraints.push_back(
-          {.forced = static_cast<int32_t>(pairs.all.target_out[at])});
+      constraints.push_back({.forced = static_cast<int32_t>(pairs.all.target_out[at])});
     }
     const auto& found = decoder->advance(
         followed.parents,
@@ -116,10 +109,7 @@ TEST_P(StepDecoderTest, RowsOfASentenceScoreAsEachAlone) {
         {.rows = constraints},
         /*count=*/1);
     for (size_t row = 0; row < found.size(); ++row)
-      EXPECT_NEAR(
-          found[row].at(0).score,
-          wanted[followed.rows[row]][step].item<float>(),
-          2e-5)
+      EXPECT_NEAR(found[row].at(0).score, wanted[followed.rows[row]][step].item<float>(), 2e-5)
           << "row " << row << " of step " << step;
   }
 }
@@ -129,16 +119,12 @@ TEST(StepDecoderMemory, OfTheSourceDoesNotGrowWithTheBeam) {
   ModelOptions options = testing::small_options(BlockKind::kLightConv);
   options.dim = 64;
   TranslationModel model(options, 40, 40, 7);
-  const Batch batch = testing::random_batch(
-      std::vector<std::pair<int, int>>(kSentences, {kWords, 1}),
-      40,
-      3);
+  const Batch batch =
+      testing::random_batch(std::vector<std::pair<int, int>>(kSentences, {kWords, 1}), 40, 3);
   const auto decoder = make_step_decoder({model}, batch);
   std::vector<int32_t> rows(kSentences);
   std::iota(rows.begin(), rows.end(), 0);
-  const auto advance = [&] {
-    decoder->advance(rows, std::vector<int32_t>(rows.size(), 2), {}, 1);
-  };
+  const auto advance = [&] { decoder->advance(rows, std::vector<int32_t>(rows.size(), 2), {}, 1); };
   advance();
   for (int32_t& row : rows = std::vector<int32_t>(kSentences * kBeam))
     row = static_cast<int32_t>(&row - rows.data()) / kBeam;

@@ -23,8 +23,7 @@ inline std::vector<Variant> language_variants() {
   for (Variant& variant : all_variants())
     variants.push_back({variant.name, as_language_model(variant.options)});
   const auto add = [&](const std::string& name, Tying tie, auto change) {
-    ModelOptions options =
-        as_language_model(small_options(BlockKind::kDynamicConv));
+    ModelOptions options = as_language_model(small_options(BlockKind::kDynamicConv));
     options.tie = tie;
     options.adaptive.softmax_cutoffs = {10, 20};
     options.adaptive.softmax_factor = 2;
@@ -44,9 +43,7 @@ inline std::vector<Variant> language_variants() {
   add("AdaptiveSoftmaxProjected", Tying::kNone, [](auto&) {});
   variants.back().options.input_dim = 12;
   variants.back().options.output_dim = 36;
-  add("AdaptiveTied", Tying::kDecoder, [](auto& adaptive) {
-    adaptive.input_cutoffs = {10, 20};
-  });
+  add("AdaptiveTied", Tying::kDecoder, [](auto& adaptive) { adaptive.input_cutoffs = {10, 20}; });
   add("AdaptiveTiedProjections", Tying::kDecoder, [](auto& adaptive) {
     adaptive.input_cutoffs = {10, 20};
     adaptive.input_dim = 28;

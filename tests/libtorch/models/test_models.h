@@ -21,8 +21,8 @@ inline ModelOptions small_options(BlockKind kind) {
     stack->layers = 2;
     stack->block = {kind};
     stack->heads = 4;
-    stack->glu = kind == BlockKind::kLightConv ||
-        kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
+    stack->glu = kind == BlockKind::kLightConv || kind == BlockKind::kDynamicConv ||
+        kind == BlockKind::kTalk;
     if (kind == BlockKind::kTalk)
       stack->max_offsets = {2, 9};
     else if (kind != BlockKind::kAverageAttention)
@@ -33,9 +33,7 @@ inline ModelOptions small_options(BlockKind kind) {
 
 /// Random sentences of the given source and target lengths (without </s>).
 inline Batch random_batch(
-    const std::vector<std::pair<int, int>>& lengths,
-    int vocabulary,
-    uint64_t seed) {
+    const std::vector<std::pair<int, int>>& lengths, int vocabulary, uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto sentence = [&](int length) {
     std::vector<int32_t> ids;
@@ -119,32 +117,23 @@ inline void add_positions(std::vector<Variant>& variants) {
 /// All kinds and all options that a layer can have, mixed in the last ones.
 inline void add_mixtures(std::vector<Variant>& variants) {
   using enum BlockKind;
-  variants.push_back(
-      variant("WindowedAndFullAttention", kSelfAttention, [](auto& stack) {
-        stack.kernel_sizes = {4, 0};
-      }));
-  variants.push_back(
-      variant("AttentionBesideConvolution", kLightConv, [](auto& stack) {
-        stack.block = {kLightConv, kSelfAttention};
-        stack.kernel_sizes = {3, 0};
-        stack.glu = {true, false};
-        stack.conv_heads = {12, 0};
-      }));
+  variants.push_back(variant("WindowedAndFullAttention", kSelfAttention, [](auto& stack) {
+    stack.kernel_sizes = {4, 0};
+  }));
+  variants.push_back(variant("AttentionBesideConvolution", kLightConv, [](auto& stack) {
+    stack.block = {kLightConv, kSelfAttention};
+    stack.kernel_sizes = {3, 0};
+    stack.glu = {true, false};
+    stack.conv_heads = {12, 0};
+  }));
   variants.push_back(variant("EveryKind", kLightConv, [](auto& stack) {
     stack.layers = 6;
-    stack.block = {
-        kCnn,
-        kTalk,
-        kAverageAttention,
-        kSelfAttention,
-        kDynamicConv,
-        kLightConv};
+    stack.block = {kCnn, kTalk, kAverageAttention, kSelfAttention, kDynamicConv, kLightConv};
     stack.kernel_sizes = {2, 0, 0, 5, 7, 4};
     stack.max_offsets = {0, 5, 0, 0, 0, 0};
     stack.conv_heads = {0, 24, 0, 0, 8, 2};
     stack.glu = {false, true, false, false, false, true};
-    stack.normalization =
-        std::vector<ops::Normalization>(6, ops::Normalization::kSoftmax);
+    stack.normalization = std::vector<ops::Normalization>(6, ops::Normalization::kSoftmax);
     stack.normalization[4] = ops::Normalization::kTanh;
     stack.normalization[5] = ops::Normalization::kAbsL2;
     stack.conv_bias = {true, false, false, false, true, false};
@@ -161,16 +150,14 @@ inline std::vector<Variant> all_variants() {
   variants.push_back(variant("SelfAttention", kSelfAttention, same));
   variants.push_back(variant("AverageAttention", kAverageAttention, same));
   variants.push_back(variant("Cnn", kCnn, same));
-  for (const auto& [name, normalization] :
-       EnumNames<ops::Normalization>::kNames) {
+  for (const auto& [name, normalization] : EnumNames<ops::Normalization>::kNames) {
     const auto set = [value = normalization](StackOptions& stack) {
       stack.normalization = {value};
     };
     if (normalization == ops::Normalization::kSoftmax)
       continue;
     variants.push_back(variant(concat("LightConv_", name), kLightConv, set));
-    variants.push_back(
-        variant(concat("DynamicConv_", name), kDynamicConv, set));
+    variants.push_back(variant(concat("DynamicConv_", name), kDynamicConv, set));
   }
   variants.push_back(variant("Depthwise", kLightConv, [](auto& stack) {
     stack.conv_heads = {24};
@@ -183,25 +170,20 @@ inline std::vector<Variant> all_variants() {
     stack.filter_bias = {false, true};
   }));
   for (const auto& [name, kind] :
-       {std::pair{"RenormalizedLight", kLightConv},
-        {"RenormalizedDynamic", kDynamicConv}})
+       {std::pair{"RenormalizedLight", kLightConv}, {"RenormalizedDynamic", kDynamicConv}})
     variants.push_back(variant(name, kind, [](auto& stack) {
       stack.renormalize_edges = {false, true};
     }));
-  variants.push_back(variant("Query", kDynamicConv, [](auto& stack) {
-    stack.query = {QuerySource::kBlockInput};
-  }));
-  variants.push_back(variant("TalkHeads", kTalk, [](auto& stack) {
-    stack.conv_heads = {24};
-  }));
+  variants.push_back(variant(
+      "Query", kDynamicConv, [](auto& stack) { stack.query = {QuerySource::kBlockInput}; }));
+  variants.push_back(variant("TalkHeads", kTalk, [](auto& stack) { stack.conv_heads = {24}; }));
   variants.push_back(variant("CnnBias", kCnn, [](auto& stack) {
     stack.conv_bias = true;
     stack.kernel_sizes = {4, 1};
   }));
-  variants.push_back(
-      variant("AverageWithoutNetwork", kAverageAttention, [](auto& stack) {
-        stack.average_ffn = {false, true};
-      }));
+  variants.push_back(variant("AverageWithoutNetwork", kAverageAttention, [](auto& stack) {
+    stack.average_ffn = {false, true};
+  }));
   variants.push_back(variant("ConvDim", kDynamicConv, [](auto& stack) {
     stack.conv_dim = {16};
     stack.conv_bias = true;
@@ -211,18 +193,14 @@ inline std::vector<Variant> all_variants() {
     stack.conv_heads = {12, 40};
     stack.glu = {false, true};
   }));
-  variants.push_back(variant("ConvDimTalk", kTalk, [](auto& stack) {
-    stack.conv_dim = {36, 4};
-  }));
+  variants.push_back(variant("ConvDimTalk", kTalk, [](auto& stack) { stack.conv_dim = {36, 4}; }));
   variants.push_back(variant("ConvDimQuery", kDynamicConv, [](auto& stack) {
     stack.conv_dim = {12};
     stack.query = {QuerySource::kBlockInput, QuerySource::kConvInput};
     stack.filter_bias = true;
   }));
   variants.push_back(
-      variant("NarrowAverages", kAverageAttention, [](auto& stack) {
-        stack.ffn_dim = 20;
-      }));
+      variant("NarrowAverages", kAverageAttention, [](auto& stack) { stack.ffn_dim = 20; }));
   add_mixtures(variants);
   add_unlike_sides(variants);
   add_positions(variants);

@@ -22,8 +22,7 @@ constexpr int kTargetWords = 40;
 
 class TranslationModelTest : public ::testing::TestWithParam<Variant> {
  protected:
-  TranslationModelTest()
-      : model_(GetParam().options, kTargetWords, kWords, 7) {}
+  TranslationModelTest() : model_(GetParam().options, kTargetWords, kWords, 7) {}
 
   TranslationModel model_;
 };
@@ -35,12 +34,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::variant_name);
 
 /// Log-probabilities of row `row` of a batch, padding cut off.
-at::Tensor
-row_scores(const TranslationModel& model, const Batch& batch, int64_t row) {
-  return model->target_log_probabilities(batch)[row].narrow(
-      0,
-      0,
-      batch.target_lengths[row]);
+at::Tensor row_scores(const TranslationModel& model, const Batch& batch, int64_t row) {
+  return model->target_log_probabilities(batch)[row].narrow(0, 0, batch.target_lengths[row]);
 }
 
 TEST_P(TranslationModelTest, PaddingDoesNotChangeScores) {
@@ -52,11 +47,8 @@ TEST_P(TranslationModelTest, PaddingDoesNotChangeScores) {
     for (int64_t i = 0; i + 1 < together.target_lengths[row]; ++i)
       target.push_back(together.target_out[row * together.target_steps + i]);
     const Batch alone = make_batch({source}, {target});
-    EXPECT_TRUE(at::allclose(
-        row_scores(model_, together, row),
-        row_scores(model_, alone, 0),
-        1e-5,
-        1e-5));
+    EXPECT_TRUE(
+        at::allclose(row_scores(model_, together, row), row_scores(model_, alone, 0), 1e-5, 1e-5));
   }
 }
 
@@ -73,38 +65,28 @@ TEST_P(TranslationModelTest, StepsAndChunksEqualTeacherForcing) {
   at::NoGradGuard no_grad;
   const Batch batch = random_batch({{7, 20}, {7, 20}}, 40, 11);
   const at::Tensor wanted = model_->target_log_probabilities(batch);
-  const at::Tensor source =
-      at::tensor(at::ArrayRef<int64_t>(batch.source), at::kLong).view({2, 8});
+  const at::Tensor source = at::tensor(at::ArrayRef<int64_t>(batch.source), at::kLong).view({2, 8});
   const at::Tensor tokens =
-      at::tensor(at::ArrayRef<int64_t>(batch.target_in), at::kLong)
-          .view({2, 21});
+      at::tensor(at::ArrayRef<int64_t>(batch.target_in), at::kLong).view({2, 21});
   const at::Tensor target =
-      at::tensor(at::ArrayRef<int64_t>(batch.target_out), at::kLong)
-          .view({2, 21});
+      at::tensor(at::ArrayRef<int64_t>(batch.target_out), at::kLong).view({2, 21});
   DropoutPlan evaluation;
-  const EncoderOutput memory = model_->encode(
-      source,
-      at::tensor(at::ArrayRef<int64_t>(batch.source_lengths)),
-      evaluation);
+  const EncoderOutput memory =
+      model_->encode(source, at::tensor(at::ArrayRef<int64_t>(batch.source_lengths)), evaluation);
   const auto memories = model_->decoder().memories(memory.states, {});
   const std::vector<std::vector<int64_t>> partitions = {
-      std::vector<int64_t>(21, 1),
-      {21},
-      {4, 1, 9, 7},
-      {16, 5}};
+      std::vector<int64_t>(21, 1), {21}, {4, 1, 9, 7}, {16, 5}};
   for (const auto& chunks : partitions) {
     DecoderState state = model_->decoder().initial_state(2);
     int64_t start = 0;
     for (int64_t chunk : chunks) {
-      const at::Tensor hidden = model_->decoder().step(
-          tokens.narrow(1, start, chunk),
-          memories,
-          state);
-      const at::Tensor got = model_->output()
-                                 .target_log_probabilities(
-                                     hidden.reshape({-1, 24}),
-                                     target.narrow(1, start, chunk).reshape(-1))
-                                 .view({2, chunk});
+      const at::Tensor hidden =
+          model_->decoder().step(tokens.narrow(1, start, chunk), memories, state);
+      const at::Tensor got =
+          model_->output()
+              .target_log_probabilities(
+                  hidden.reshape({-1, 24}), target.narrow(1, start, chunk).reshape(-1))
+              .view({2, chunk});
       EXPECT_TRUE(at::allclose(got, wanted.narrow(1, start, chunk), 1e-5, 2e-5))
           << "chunk of " << chunk << " at " << start;
       start += chunk;
@@ -130,19 +112,14 @@ TEST_P(TranslationModelTest, StepDecoderScoresEqualTeacherForcing) {
         parents.push_back(row);
         sentences.push_back(sentence);
         tokens.push_back(static_cast<int32_t>(batch.target_in[at]));
-        constraints.push_back(
-            {.forced = static_cast<int32_t>(batch.target_out[at])});
+        constraints.push_back({.forced = static_cast<int32_t>(batch.target_out[at])});
       }
     }
-    const auto& found =
-        decoder->advance(parents, tokens, {.rows = constraints}, /*count=*/4);
+    const auto& found = decoder->advance(parents, tokens, {.rows = constraints}, /*count=*/4);
     sentence_of_row = sentences;
     for (size_t row = 0; row < found.size(); ++row) {
       ASSERT_EQ(found[row].size(), 1u);
-      EXPECT_NEAR(
-          found[row][0].score,
-          wanted[sentences[row]][step].item<float>(),
-          2e-5);
+      EXPECT_NEAR(found[row][0].score, wanted[sentences[row]][step].item<float>(), 2e-5);
     }
   }
 }
@@ -163,11 +140,9 @@ TEST_P(TranslationModelTest, StepsInBfloat16EqualTeacherForcing) {
       for (const int64_t row : {0, 1}) {
         const int64_t at = row * batch.target_steps + step;
         tokens.push_back(static_cast<int32_t>(batch.target_in[at]));
-        forced.push_back(
-            {.forced = static_cast<int32_t>(batch.target_out[at])});
+        forced.push_back({.forced = static_cast<int32_t>(batch.target_out[at])});
       }
-      const auto& found =
-          decoder->advance(std::vector{0, 1}, tokens, {.rows = forced}, 1);
+      const auto& found = decoder->advance(std::vector{0, 1}, tokens, {.rows = forced}, 1);
       for (const int64_t row : {0, 1})
         stepped[row][step] = found[row].at(0).score;
     }
@@ -191,18 +166,13 @@ TEST_P(TranslationModelTest, EnsembleIsTheLogOfTheMeanProbability) {
     const std::vector<int32_t> parents = {0}, tokens = {2};
     std::vector<double> scores(kTargetWords);
     const auto decoder = make_step_decoder(models, batch);
-    for (const Candidate& c :
-         decoder->advance(parents, tokens, {}, kTargetWords)[0])
+    for (const Candidate& c : decoder->advance(parents, tokens, {}, kTargetWords)[0])
       scores[c.token] = c.score;
     return scores;
   };
-  const auto a = first({model_}), b = first({other}),
-             both = first({model_, other});
+  const auto a = first({model_}), b = first({other}), both = first({model_, other});
   for (int token = 2; token < kTargetWords; ++token) {
-    EXPECT_NEAR(
-        both[token],
-        std::log((std::exp(a[token]) + std::exp(b[token])) / 2),
-        1e-5);
+    EXPECT_NEAR(both[token], std::log((std::exp(a[token]) + std::exp(b[token])) / 2), 1e-5);
   }
 }
 
@@ -233,15 +203,12 @@ TEST_P(TranslationModelTest, PaddingDoesNotChangeGradients) {
     }
     return flat.gradients().clone();
   };
-  const Batch together =
-      make_batch({{5, 6, 7, 8, 9, 10}, {11, 12}}, {{4}, {5, 6, 7, 8}});
+  const Batch together = make_batch({{5, 6, 7, 8, 9, 10}, {11, 12}}, {{4}, {5, 6, 7, 8}});
   const Batch one = make_batch({{5, 6, 7, 8, 9, 10}}, {{4}});
   const Batch two = make_batch({{11, 12}}, {{5, 6, 7, 8}});
   const at::Tensor wanted = gradient({one, two});
   const at::Tensor got = gradient({together});
-  EXPECT_LT(
-      (got - wanted).abs().max().item<float>(),
-      1e-4 * wanted.abs().max().item<float>());
+  EXPECT_LT((got - wanted).abs().max().item<float>(), 1e-4 * wanted.abs().max().item<float>());
 }
 
 TEST_P(TranslationModelTest, DirectionalDerivativeMatchesFiniteDifferences) {
@@ -295,9 +262,7 @@ TEST_P(TranslationModelTest, OptionsComeBackFromTheirTable) {
   read_options(table, "model", back);
   EXPECT_NO_THROW(back.validate("model"));
   EXPECT_EQ(write_options(back), table);
-  EXPECT_EQ(
-      TranslationModel(back, 40, 40, 7)->parameters().size(),
-      model_->parameters().size());
+  EXPECT_EQ(TranslationModel(back, 40, 40, 7)->parameters().size(), model_->parameters().size());
 }
 
 TEST(TranslationModelTying, TiedTablesAreOneParameter) {
@@ -324,8 +289,7 @@ TEST(TranslationModelNorms, PreNormModelsHaveAFinalNorm) {
   EXPECT_TRUE(names.contains("encoder.final_norm.weight"));
   EXPECT_TRUE(names.contains("decoder.final_norm.bias"));
   const Batch batch = random_batch({{5, 6}}, 40, 3);
-  EXPECT_TRUE(
-      model->target_log_probabilities(batch).isfinite().all().item<bool>());
+  EXPECT_TRUE(model->target_log_probabilities(batch).isfinite().all().item<bool>());
 }
 
 TEST(TranslationModelNorms, EachSideMayHaveItsOwnPlacement) {
@@ -335,8 +299,7 @@ TEST(TranslationModelNorms, EachSideMayHaveItsOwnPlacement) {
     options.decoder.norm = decoder;
     const auto names = TranslationModel(options, 40, 40, 7)->named_parameters();
     return std::pair(
-        names.contains("encoder.final_norm.weight"),
-        names.contains("decoder.final_norm.weight"));
+        names.contains("encoder.final_norm.weight"), names.contains("decoder.final_norm.weight"));
   };
   using Pair = std::pair<bool, bool>;
   EXPECT_EQ(final_norms(SideNorm::kPre, SideNorm::kAuto), Pair(true, false));
@@ -352,9 +315,7 @@ TEST(TranslationModelConvDim, AStateIsAsWideAsItsConvolution) {
   options.decoder.conv_dim = {16, 40};
   TranslationModel model(options, 40, 40, 7);
   const DecoderState state = model->decoder().initial_state(3);
-  const auto width = [&](int layer) {
-    return state.layers[layer].as<ConvState>().window.sizes();
-  };
+  const auto width = [&](int layer) { return state.layers[layer].as<ConvState>().window.sizes(); };
   EXPECT_EQ(width(0), (at::IntArrayRef{3, 2, 16}));
   EXPECT_EQ(width(1), (at::IntArrayRef{3, 9, 40}));
 }
@@ -364,8 +325,7 @@ TEST(TranslationModelPositions, LearnedPositionsEndWithAClearError) {
   options.positions = PositionKind::kLearned;
   options.max_positions = 8;
   TranslationModel model(options, 40, 40, 7);
-  EXPECT_NO_THROW(
-      model->target_log_probabilities(random_batch({{7, 7}}, 40, 3)));
+  EXPECT_NO_THROW(model->target_log_probabilities(random_batch({{7, 7}}, 40, 3)));
   try {
     model->target_log_probabilities(random_batch({{8, 3}}, 40, 3));
     FAIL();
@@ -408,8 +368,7 @@ TEST(TranslationModelPositions, WithoutThemOnlyNeighboursTellWordsApart) {
     TranslationModel model(options, 40, 40, 7);
     DropoutPlan plan;
     // Beyond the reach of both ends, every position sees the same words.
-    const at::Tensor states =
-        model->encode(source, {}, plan).states.narrow(1, 20, 20);
+    const at::Tensor states = model->encode(source, {}, plan).states.narrow(1, 20, 20);
     return (states - states.narrow(1, 0, 1)).abs().max().item<float>();
   };
   EXPECT_LT(spread(PositionKind::kNone), 1e-5);
@@ -419,10 +378,7 @@ TEST(TranslationModelPositions, WithoutThemOnlyNeighboursTellWordsApart) {
 TEST(TranslationModelAverage, TheEncoderAveragesThePastTooAsInThePaper) {
   // "AAN decoder + AAN encoder" of table 3: the same operator on both sides.
   TranslationModel model(
-      small_options(BlockKind::kAverageAttention),
-      kTargetWords,
-      kTargetWords,
-      7);
+      small_options(BlockKind::kAverageAttention), kTargetWords, kTargetWords, 7);
   const at::Tensor source = at::randint(4, 40, {1, 9}, at::kLong);
   at::Tensor other = source.clone();
   other[0][6] = source[0][6].item<int64_t>() == 5 ? 6 : 5;
@@ -435,22 +391,16 @@ TEST(TranslationModelAverage, TheEncoderAveragesThePastTooAsInThePaper) {
 
 TEST(TranslationModelAverage, AStateHasTheSameSizeAfterEveryStep) {
   TranslationModel model(
-      small_options(BlockKind::kAverageAttention),
-      kTargetWords,
-      kTargetWords,
-      7);
+      small_options(BlockKind::kAverageAttention), kTargetWords, kTargetWords, 7);
   at::NoGradGuard no_grad;
   DropoutPlan plan;
   const at::Tensor source = at::randint(4, 40, {1, 9}, at::kLong);
-  const auto memories =
-      model->decoder().memories(model->encode(source, {}, plan).states, {});
+  const auto memories = model->decoder().memories(model->encode(source, {}, plan).states, {});
   DecoderState state = model->decoder().initial_state(1);
   for (int step = 0; step < 20; ++step) {
     model->decoder().step(at::full({1, 1}, 5, at::kLong), memories, state);
     for (const MixerState& layer : state.layers)
-      EXPECT_EQ(
-          layer.as<AverageState>().sums.sizes(),
-          (at::IntArrayRef{1, 24}));
+      EXPECT_EQ(layer.as<AverageState>().sums.sizes(), (at::IntArrayRef{1, 24}));
   }
 }
 
@@ -458,8 +408,7 @@ TEST(TranslationModelQuery, TheBlockInputPredictsOtherKernels) {
   ModelOptions options = small_options(BlockKind::kDynamicConv);
   const Batch batch = random_batch({{5, 6}}, 40, 3);
   const auto scores = [&] {
-    return TranslationModel(options, 40, 40, 7)
-        ->target_log_probabilities(batch);
+    return TranslationModel(options, 40, 40, 7)->target_log_probabilities(batch);
   };
   const at::Tensor own = scores();
   options.encoder.query = options.decoder.query = {QuerySource::kBlockInput};
@@ -470,18 +419,13 @@ TEST(TranslationModelMixture, LayersMayHaveDifferentBlocks) {
   ModelOptions options = small_options(BlockKind::kLightConv);
   for (StackOptions* stack : {&options.encoder, &options.decoder}) {
     stack->layers = 3;
-    stack->block = {
-        BlockKind::kLightConv,
-        BlockKind::kTalk,
-        BlockKind::kDynamicConv};
+    stack->block = {BlockKind::kLightConv, BlockKind::kTalk, BlockKind::kDynamicConv};
     stack->kernel_sizes = {3, 0, 5};
     stack->max_offsets = {0, 4, 0};
   }
   TranslationModel model(options, 40, 40, 7);
-  EXPECT_TRUE(model->target_log_probabilities(random_batch({{5, 6}}, 40, 3))
-                  .isfinite()
-                  .all()
-                  .item<bool>());
+  EXPECT_TRUE(
+      model->target_log_probabilities(random_batch({{5, 6}}, 40, 3)).isfinite().all().item<bool>());
 }
 
 }  // namespace

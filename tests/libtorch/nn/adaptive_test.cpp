@@ -24,8 +24,7 @@ std::vector<int64_t> cutoffs_of(const TensorCase& golden) {
   return golden.numbers("cutoffs");
 }
 
-AdaptiveInput
-make_input(const TensorCase& golden, int64_t channels, int64_t initial_dim) {
+AdaptiveInput make_input(const TensorCase& golden, int64_t channels, int64_t initial_dim) {
   return AdaptiveInput(AdaptiveInputOptions{
       .vocabulary = golden.number("vocabulary"),
       .channels = channels,
@@ -65,10 +64,7 @@ Names softmax_names(const TensorCase& golden) {
 }
 
 void load(
-    torch::nn::Module& module,
-    const TensorCase& golden,
-    const Names& names,
-    at::ScalarType type) {
+    torch::nn::Module& module, const TensorCase& golden, const Names& names, at::ScalarType type) {
   module.to(type);
   for (const auto& [name, tensor] : names)
     testing::set_parameter(module, name, golden.at(tensor).to(type));
@@ -82,16 +78,14 @@ void expect_gradients(
   for (const auto& [name, tensor] : names)
     EXPECT_LE(
         testing::relative_error(
-            module.named_parameters()[name].grad(),
-            golden.at("grad_" + tensor)),
+            module.named_parameters()[name].grad(), golden.at("grad_" + tensor)),
         bound(type))
         << name;
 }
 
 void check_input(const TensorCase& golden, at::ScalarType type) {
   SCOPED_TRACE(concat(golden.name, " in ", c10::toString(type)));
-  AdaptiveInput input =
-      make_input(golden, golden.number("dim"), golden.number("initial_dim"));
+  AdaptiveInput input = make_input(golden, golden.number("dim"), golden.number("initial_dim"));
   const Names names = input_names(golden, true);
   ASSERT_EQ(names.size(), input->parameters().size());
   load(*input, golden, names, type);
@@ -117,8 +111,7 @@ SoftmaxCase make_softmax(const TensorCase& golden, at::ScalarType type) {
   const int64_t channels = golden.at("x").size(2);
   SoftmaxCase result;
   if (golden.flag("tied")) {
-    result.tied =
-        make_input(golden, channels, golden.at("embed.0.weight").size(1));
+    result.tied = make_input(golden, channels, golden.at("embed.0.weight").size(1));
     load(*result.tied, golden, input_names(golden, true), type);
   }
   result.softmax = AdaptiveSoftmax(
@@ -139,8 +132,7 @@ void check_softmax(const TensorCase& golden, at::ScalarType type) {
   SCOPED_TRACE(concat(golden.name, " in ", c10::toString(type)));
   const SoftmaxCase made = make_softmax(golden, type);
   const int64_t channels = golden.at("x").size(2);
-  const at::Tensor x =
-      golden.at("x").to(type).view({-1, channels}).clone().requires_grad_();
+  const at::Tensor x = golden.at("x").to(type).view({-1, channels}).clone().requires_grad_();
   const at::Tensor target = golden.at("target").view(-1);
   const at::Tensor wanted =  // [M, V]
       golden.at("log_prob").view({x.size(0), -1});
@@ -153,13 +145,9 @@ void check_softmax(const TensorCase& golden, at::ScalarType type) {
       bound(type));
   DropoutPlan evaluation;
   const auto sums = made.softmax->loss(x, target, evaluation);
-  EXPECT_LE(
-      testing::relative_error(sums.loss.detach(), golden.at("loss")),
-      bound(type));
+  EXPECT_LE(testing::relative_error(sums.loss.detach(), golden.at("loss")), bound(type));
   sums.loss.backward();
-  EXPECT_LE(
-      testing::relative_error(x.grad(), golden.at("grad_x").view_as(x)),
-      bound(type));
+  EXPECT_LE(testing::relative_error(x.grad(), golden.at("grad_x").view_as(x)), bound(type));
   expect_gradients(*made.softmax, golden, softmax_names(golden), type);
   if (made.tied)
     expect_gradients(*made.tied, golden, input_names(golden, true), type);
@@ -211,9 +199,7 @@ TEST(AdaptiveSoftmax, DropoutIsAFunctionOfItsKeyAndTrainsOnly) {
   };
   const RandomKey key{.seed = 1, .update = 2};
   EXPECT_EQ(loss(DropoutPlan(key)), loss(DropoutPlan(key)));
-  EXPECT_NE(
-      loss(DropoutPlan(key)),
-      loss(DropoutPlan(RandomKey{.seed = 1, .update = 3})));
+  EXPECT_NE(loss(DropoutPlan(key)), loss(DropoutPlan(RandomKey{.seed = 1, .update = 3})));
   EXPECT_NEAR(
       loss(DropoutPlan()),
       -softmax->target_log_probabilities(x, target).sum().item<double>(),
@@ -221,11 +207,7 @@ TEST(AdaptiveSoftmax, DropoutIsAFunctionOfItsKeyAndTrainsOnly) {
 }
 
 TEST(AdaptiveInput, TheQuirkZeroesTheSecondWordOfEveryBand) {
-  AdaptiveInputOptions options{
-      .vocabulary = 60,
-      .channels = 16,
-      .cutoffs = {10, 30},
-      .factor = 2};
+  AdaptiveInputOptions options{.vocabulary = 60, .channels = 16, .cutoffs = {10, 30}, .factor = 2};
   const auto row_is_zero = [&](int64_t band) {
     const AdaptiveInput input(options, make_generator(1));
     return input->table(band)[1].eq(0).all().item<bool>();
@@ -245,34 +227,27 @@ TEST(AdaptiveInput, TheQuirkZeroesTheSecondWordOfEveryBand) {
 TEST(AdaptiveErrors, SayWhatWasWantedAndWhatCame) {
   EXPECT_TENSOR_ERROR(
       make_bands("adaptive_softmax", {20, 20}, 100),
-      "[adaptive_softmax] cutoffs must be ascending and at least 4 (the "
-      "special symbols), but got 20 20");
+      "[adaptive_softmax] cutoffs must be ascending and at least 4 (the special symbols), but got "
+      "20 20");
   EXPECT_TENSOR_ERROR(
       make_bands("adaptive_softmax", {20, 200}, 100),
-      "[adaptive_softmax] cutoffs must be at most the vocabulary of 100 "
-      "symbols, but got 20 200");
+      "[adaptive_softmax] cutoffs must be at most the vocabulary of 100 symbols, but got 20 200");
   EXPECT_TENSOR_ERROR(
       band_width("adaptive_input", 8, 4, 2),
-      "[adaptive_input] the factor must be at least 1 and leave every band a "
-      "width of 1, but got factor 4 for width 8, which gives band 2 a width of "
-      "0.5");
+      "[adaptive_input] the factor must be at least 1 and leave every band a width of 1, but got "
+      "factor 4 for width 8, which gives band 2 a width of 0.5");
   AdaptiveSoftmaxOptions options = small_softmax();
   options.tie_projections = true;
   EXPECT_TENSOR_ERROR(
       AdaptiveSoftmax(options),
-      "[adaptive_softmax] tied projections need tied words, but the words are "
-      "not tied");
+      "[adaptive_softmax] tied projections need tied words, but the words are not tied");
   const AdaptiveSoftmax softmax(small_softmax());
   DropoutPlan evaluation;
   EXPECT_TENSOR_ERROR(
-      softmax
-          ->loss(at::zeros({1, 16}), at::tensor({60}, at::kLong), evaluation),
+      softmax->loss(at::zeros({1, 16}), at::tensor({60}, at::kLong), evaluation),
       "[adaptive_softmax] targets must be in [0, 60), but got 60 in row 0");
-  const AdaptiveInput input(AdaptiveInputOptions{
-      .vocabulary = 60,
-      .channels = 16,
-      .cutoffs = {10},
-      .factor = 2});
+  const AdaptiveInput input(
+      AdaptiveInputOptions{.vocabulary = 60, .channels = 16, .cutoffs = {10}, .factor = 2});
   EXPECT_TENSOR_ERROR(
       input->forward(at::full({1, 1}, -1, at::kLong)),
       "[adaptive_input] ids must be in [0, 60), but got -1");

@@ -20,9 +20,8 @@ at::Tensor naive(
       if (sees(t, s))
         keys.push_back(s);
     const at::Tensor index = at::tensor(keys);
-    const at::Tensor weights = at::softmax(
-        at::mv(k.index_select(0, index), q[t]) / std::sqrt(double(q.size(1))),
-        0);
+    const at::Tensor weights =
+        at::softmax(at::mv(k.index_select(0, index), q[t]) / std::sqrt(double(q.size(1))), 0);
     rows.push_back(at::mv(v.index_select(0, index).t(), weights));
   }
   return at::stack(rows);
@@ -36,17 +35,12 @@ TEST(LocalAttention, SeesTheTapsOfAConvolution) {
   for (const int64_t kernel : {1, 2, 3, 4, 7, 30}) {
     for (const bool causal : {false, true}) {
       DropoutPlan plan;
-      const at::Tensor got = local_attention(
-          q,
-          k,
-          v,
-          {.kernel_size = kernel, .causal = causal},
-          plan);
+      const at::Tensor got =
+          local_attention(q, k, v, {.kernel_size = kernel, .causal = causal}, plan);
       const int64_t left = causal ? kernel - 1 : kernel / 2;
-      const at::Tensor wanted =
-          naive(q[0], k[0], v[0], [&](int64_t t, int64_t s) {
-            return s >= t - left && s <= t - left + kernel - 1;
-          });
+      const at::Tensor wanted = naive(q[0], k[0], v[0], [&](int64_t t, int64_t s) {
+        return s >= t - left && s <= t - left + kernel - 1;
+      });
       EXPECT_TRUE(at::allclose(got[0], wanted, 1e-5, 1e-6))
           << "kernel " << kernel << ", causal " << causal;
     }
@@ -55,8 +49,7 @@ TEST(LocalAttention, SeesTheTapsOfAConvolution) {
 
 TEST(LocalAttention, DroppedProbabilitiesKeepTheirMean) {
   at::manual_seed(1);
-  const at::Tensor q = at::randn({1, 6, 4}), k = at::randn({1, 6, 4}),
-                   v = at::randn({1, 6, 4});
+  const at::Tensor q = at::randn({1, 6, 4}), k = at::randn({1, 6, 4}), v = at::randn({1, 6, 4});
   DropoutPlan evaluation;
   const at::Tensor wanted = local_attention(q, k, v, {}, evaluation);
   at::Tensor mean = at::zeros_like(wanted);
@@ -70,11 +63,8 @@ TEST(LocalAttention, DroppedProbabilitiesKeepTheirMean) {
 
 TEST(SelfAttentionModule, WindowedStepsKeepNoMoreThanTheyCanSee) {
   at::manual_seed(1);
-  SelfAttention attention(SelfAttentionOptions{
-      .channels = 8,
-      .heads = 2,
-      .kernel_size = 4,
-      .causal = true});
+  SelfAttention attention(
+      SelfAttentionOptions{.channels = 8, .heads = 2, .kernel_size = 4, .causal = true});
   at::NoGradGuard no_grad;
   const at::Tensor x = at::randn({3, 11, 8});
   DropoutPlan plan;
@@ -90,14 +80,12 @@ TEST(SelfAttentionModule, WindowedStepsKeepNoMoreThanTheyCanSee) {
 
 TEST(SelfAttentionModule, StatesGoOnAfterReordering) {
   at::manual_seed(1);
-  SelfAttention attention(
-      SelfAttentionOptions{.channels = 8, .heads = 2, .causal = true});
+  SelfAttention attention(SelfAttentionOptions{.channels = 8, .heads = 2, .causal = true});
   at::NoGradGuard no_grad;
   const at::Tensor x = at::randn({2, 9, 8});
   const at::Tensor parents = at::tensor({1, 0, 1}, at::kLong);
   DropoutPlan plan;
-  const at::Tensor wanted =
-      attention->forward(at::index_select(x, 0, parents), {}, plan);
+  const at::Tensor wanted = attention->forward(at::index_select(x, 0, parents), {}, plan);
   MixerState state = attention->initial_state(2);
   auto& past = state.as<AttentionState>();
   for (int64_t t = 0; t < 5; ++t)
@@ -105,8 +93,7 @@ TEST(SelfAttentionModule, StatesGoOnAfterReordering) {
   state.reorder(parents);
   for (int64_t t = 5; t < 9; t += 2)  // in chunks of two
     EXPECT_TRUE(at::allclose(
-        attention
-            ->step(at::index_select(x, 0, parents).narrow(1, t, 2), past, {}),
+        attention->step(at::index_select(x, 0, parents).narrow(1, t, 2), past, {}),
         wanted.narrow(1, t, 2),
         1e-5,
         1e-6));
@@ -119,15 +106,11 @@ TEST(CrossAttentionModule, PaddedSourcesAreNotSeen) {
   const at::Tensor x = at::randn({1, 5, 8});
   at::Tensor states = at::randn({1, 7, 8});
   DropoutPlan plan;
-  const at::Tensor wanted = attention->forward(
-      x,
-      attention->memory(states.narrow(1, 0, 4), {}),
-      plan);
+  const at::Tensor wanted =
+      attention->forward(x, attention->memory(states.narrow(1, 0, 4), {}), plan);
   states.narrow(1, 4, 3).fill_(1e4);
-  const at::Tensor got = attention->forward(
-      x,
-      attention->memory(states, at::tensor({int64_t{4}})),
-      plan);
+  const at::Tensor got =
+      attention->forward(x, attention->memory(states, at::tensor({int64_t{4}})), plan);
   EXPECT_TRUE(at::allclose(got, wanted, 1e-5, 1e-6));
 }
 

@@ -39,8 +39,7 @@ at::Tensor run(const Layer& layer, const std::vector<at::Tensor>& in) {
   at::Tensor g;
   if (layer.has_network()) {
     const auto wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-    const at::Tensor average =
-        ops::cumulative_average(x.to(wide), layer.lengths);
+    const at::Tensor average = ops::cumulative_average(x.to(wide), layer.lengths);
     const at::Tensor hidden = at::relu(at::linear(average, in[3], in[4]));
     g = at::linear(hidden, in[5], in[6]).to(x.scalar_type());
   } else {
@@ -69,12 +68,10 @@ struct GateBounds {
       const Rounded& grad_y) {
     const int64_t C = x.value.size(1);
     const Rounded both = concatenated(x, g);
-    const Rounded s =
-        sigmoid((matmul(both, transposed(weight)) + bias).stored()).stored();
+    const Rounded s = sigmoid((matmul(both, transposed(weight)) + bias).stored()).stored();
     const Rounded keep = s.narrow(1, 0, C), take = s.narrow(1, C, C);
-    const Rounded grad_s = concatenated(
-        (grad_y * x).stored(),
-        (grad_y * g).stored());  // [M, 2C]
+    const Rounded grad_s = concatenated((grad_y * x).stored(),
+                                        (grad_y * g).stored());  // [M, 2C]
     const Rounded grad_z = (grad_s * sigmoid_slope(s)).stored();
     const Rounded grad_both = matmul(grad_z, weight).stored();
     const auto sum = [](const at::Tensor& t) { return t.sum(0); };
@@ -90,8 +87,8 @@ struct GateBounds {
 
 /// A sum of three that are added one after the other, in whatever order.
 Rounded sum_of_three(const Rounded& a, const Rounded& b, const Rounded& c) {
-  const at::Tensor most = a.value.abs() + b.value.abs() + c.value.abs() +
-      a.error + b.error + c.error;
+  const at::Tensor most =
+      a.value.abs() + b.value.abs() + c.value.abs() + a.error + b.error + c.error;
   const Rounded sum = a + b + c;
   return {sum.value, sum.error + 2.1 * testing::kBFloat16Rounding * most};
 }
@@ -107,8 +104,7 @@ std::vector<Rounded> bounds(const Layer& layer, const at::Tensor& grad_y) {
   Rounded g(average), hidden(average);
   at::Tensor active;
   if (layer.has_network()) {
-    const at::Tensor z =
-        at::linear(average, in[3].to(at::kDouble), in[4].to(at::kDouble));
+    const at::Tensor z = at::linear(average, in[3].to(at::kDouble), in[4].to(at::kDouble));
     active = z.gt(0).to(at::kDouble);
     hidden = Rounded(z * active);
     g = matmul(hidden, transposed(weight(5))) + weight(6);
@@ -119,16 +115,11 @@ std::vector<Rounded> bounds(const Layer& layer, const at::Tensor& grad_y) {
       weight(1),
       weight(2),
       Rounded(rows_of(grad_y.to(at::kDouble) * mask)));
-  std::vector<Rounded> result = {
-      gate.y,
-      gate.through_keep,
-      gate.grad_weight,
-      gate.grad_bias};
+  std::vector<Rounded> result = {gate.y, gate.through_keep, gate.grad_weight, gate.grad_bias};
   Rounded grad_average = gate.grad_g;
   if (layer.has_network()) {
     const auto sum = [](const at::Tensor& t) { return t.sum(0); };
-    const Rounded grad_hidden =
-        matmul(gate.grad_g, weight(5)) * Rounded(active);
+    const Rounded grad_hidden = matmul(gate.grad_g, weight(5)) * Rounded(active);
     result.push_back(matmul(transposed(grad_hidden), Rounded(average)));
     result.push_back(grad_hidden.mapped(sum));
     result.push_back(matmul(transposed(gate.grad_g), hidden));
@@ -139,9 +130,7 @@ std::vector<Rounded> bounds(const Layer& layer, const at::Tensor& grad_y) {
   const Rounded back = grad_average.mapped([&](const at::Tensor& t) {
     const at::Tensor zero = at::zeros(shape, at::kDouble).requires_grad_();
     return rows_of(torch::autograd::grad(
-        {ops::cumulative_average(zero, layer.lengths)},
-        {zero},
-        {t.reshape(shape) * mask})[0]);
+        {ops::cumulative_average(zero, layer.lengths)}, {zero}, {t.reshape(shape) * mask})[0]);
   });
   const at::Tensor real = rows_of(mask.expand({shape[0], shape[1], 1}));
   result[0] = gate.y * Rounded(real);
@@ -155,9 +144,7 @@ Layer random_layer(int64_t B, int64_t T, int64_t C, int64_t hidden) {
   };
   Layer layer;
   layer.inputs = {
-      draw({B, T, C}, 1),
-      draw({2 * C, 2 * C}, 1 / std::sqrt(2.0 * C)),
-      draw({2 * C}, 0.3)};
+      draw({B, T, C}, 1), draw({2 * C, 2 * C}, 1 / std::sqrt(2.0 * C)), draw({2 * C}, 0.3)};
   if (hidden > 0)
     for (const at::Tensor& t :
          {draw({hidden, C}, 1 / std::sqrt(1.0 * C)),
@@ -189,8 +176,7 @@ double worst(
     EXPECT_LE(testing::relative_error(value, want[i]), 1e-12);
     const at::Tensor off = (got[i].to(at::kDouble) - want[i]).abs();
     // Beside it: float32, in which sums are kept.
-    const at::Tensor room =
-        bound[i].error.reshape(off.sizes()) + 1e-5 * want[i].abs().max();
+    const at::Tensor room = bound[i].error.reshape(off.sizes()) + 1e-5 * want[i].abs().max();
     const double part = (off / room).max().item<double>();
     EXPECT_LE(part, 1.0);
     most = std::max(most, part);
@@ -216,18 +202,13 @@ TEST(AverageAttentionBFloat16, GradientsLieWithinTheBoundOfTheirRounding) {
       at::manual_seed(seed);
       const Layer layer = random_layer(s.B, s.T, s.C, s.hidden);
       const at::Tensor grad_y = at::randn({s.B, s.T, s.C}).to(at::kBFloat16);
-      const auto function = [&](const std::vector<at::Tensor>& in) {
-        return run(layer, in);
-      };
+      const auto function = [&](const std::vector<at::Tensor>& in) { return run(layer, in); };
       std::vector<at::Tensor> exact;
       for (const at::Tensor& t : layer.inputs)
         exact.push_back(t.to(at::kDouble));
-      const auto want =
-          testing::differentiate(function, exact, grad_y.to(at::kDouble));
+      const auto want = testing::differentiate(function, exact, grad_y.to(at::kDouble));
       const auto got = testing::differentiate(function, layer.inputs, grad_y);
-      most = std::max(
-          most,
-          worst(all_of(got), all_of(want), bounds(layer, grad_y)));
+      most = std::max(most, worst(all_of(got), all_of(want), bounds(layer, grad_y)));
     }
   // A bound that is far away bounds nothing.
   EXPECT_GT(most, 0.2);
@@ -237,9 +218,7 @@ std::vector<testing::TensorCase> recorded_cases(const std::string& op) {
   std::vector<testing::TensorCase> cases = testing::load_golden_cases(op);
   EXPECT_FALSE(cases.empty()) << op;
   for (testing::TensorCase& golden : cases)
-    testing::shift_to_right_padding(
-        golden,
-        {"x", "g", "y", "grad_output", "grad_x", "grad_g"});
+    testing::shift_to_right_padding(golden, {"x", "g", "y", "grad_output", "grad_x", "grad_g"});
   return cases;
 }
 
@@ -255,13 +234,11 @@ std::vector<at::Tensor> tensors_of(
 }
 
 TEST(AverageAttentionGolden, ValuesAndGradientsInBFloat16) {
-  for (const testing::TensorCase& golden :
-       recorded_cases("average_attention")) {
+  for (const testing::TensorCase& golden : recorded_cases("average_attention")) {
     SCOPED_TRACE(golden.name);
     std::vector<std::string> names = {"x", "gate.weight", "gate.bias"};
     if (golden.has("ffn.0.weight"))
-      for (const char* name :
-           {"ffn.0.weight", "ffn.0.bias", "ffn.1.weight", "ffn.1.bias"})
+      for (const char* name : {"ffn.0.weight", "ffn.0.bias", "ffn.1.weight", "ffn.1.bias"})
         names.emplace_back(name);
     Layer layer;
     layer.inputs = tensors_of(golden, "", names);
@@ -270,9 +247,7 @@ TEST(AverageAttentionGolden, ValuesAndGradientsInBFloat16) {
     if (golden.has("lengths"))
       layer.lengths = golden.at("lengths");
     const at::Tensor grad_y = golden.at("grad_output").to(at::kBFloat16);
-    const auto function = [&](const std::vector<at::Tensor>& in) {
-      return run(layer, in);
-    };
+    const auto function = [&](const std::vector<at::Tensor>& in) { return run(layer, in); };
     const auto got = testing::differentiate(function, layer.inputs, grad_y);
     std::vector<at::Tensor> want = {golden.at("y")};
     for (const at::Tensor& grad : tensors_of(golden, "grad_", names))
@@ -283,8 +258,7 @@ TEST(AverageAttentionGolden, ValuesAndGradientsInBFloat16) {
 
 TEST(AverageAttentionGateGolden, ValuesAndGradientsInBFloat16) {
   const std::vector<std::string> names = {"x", "g", "gate.weight", "gate.bias"};
-  for (const testing::TensorCase& golden :
-       recorded_cases("average_attention_gate")) {
+  for (const testing::TensorCase& golden : recorded_cases("average_attention_gate")) {
     SCOPED_TRACE(golden.name);
     std::vector<at::Tensor> inputs = tensors_of(golden, "", names);
     std::vector<Rounded> exact;
@@ -299,12 +273,8 @@ TEST(AverageAttentionGateGolden, ValuesAndGradientsInBFloat16) {
         },
         inputs,
         grad_y);
-    const GateBounds gate = GateBounds::of(
-        exact[0],
-        exact[1],
-        exact[2],
-        exact[3],
-        Rounded(rows_of(grad_y)));
+    const GateBounds gate =
+        GateBounds::of(exact[0], exact[1], exact[2], exact[3], Rounded(rows_of(grad_y)));
     std::vector<at::Tensor> want = {golden.at("y")};
     for (const at::Tensor& grad : tensors_of(golden, "grad_", names))
       want.push_back(grad);

@@ -16,37 +16,25 @@ namespace {
 using testing::in_chunks;
 using testing::TensorCase;
 
-const std::vector<std::string> kSequences =
-    {"x", "g", "y", "grad_output", "grad_x", "grad_g"};
+const std::vector<std::string> kSequences = {"x", "g", "y", "grad_output", "grad_x", "grad_g"};
 
 std::optional<at::Tensor> lengths_of(const TensorCase& golden) {
-  return golden.has("lengths") ? std::optional(golden.at("lengths"))
-                               : std::nullopt;
+  return golden.has("lengths") ? std::optional(golden.at("lengths")) : std::nullopt;
 }
 
 /// The module with the case's parameters; golden ffn.0 and ffn.1 are fc1, fc2.
 AverageAttention module_of(const TensorCase& golden, at::ScalarType type) {
   AverageAttention module(AverageAttentionOptions{
       .channels = golden.at("x").size(2),
-      .hidden =
-          golden.has("ffn.0.weight") ? golden.at("ffn.0.weight").size(0) : 0});
+      .hidden = golden.has("ffn.0.weight") ? golden.at("ffn.0.weight").size(0) : 0});
   module->to(type);
   for (const char* kind : {"weight", "bias"}) {
     const std::string suffix = concat(".", kind);
-    testing::set_parameter(
-        *module,
-        "gate" + suffix,
-        golden.at("gate" + suffix));
+    testing::set_parameter(*module, "gate" + suffix, golden.at("gate" + suffix));
     if (!golden.has("ffn.0.weight"))
       continue;
-    testing::set_parameter(
-        *module,
-        "ffn.fc1" + suffix,
-        golden.at("ffn.0" + suffix));
-    testing::set_parameter(
-        *module,
-        "ffn.fc2" + suffix,
-        golden.at("ffn.1" + suffix));
+    testing::set_parameter(*module, "ffn.fc1" + suffix, golden.at("ffn.0" + suffix));
+    testing::set_parameter(*module, "ffn.fc2" + suffix, golden.at("ffn.1" + suffix));
   }
   return module;
 }
@@ -74,19 +62,14 @@ void check_module_steps(const TensorCase& golden, at::ScalarType type) {
   const AverageAttention module = module_of(golden, type);
   at::NoGradGuard no_grad;
   const at::Tensor x = golden.at("x").to(type);
-  for (const auto& chunks :
-       {golden.numbers("chunks"), std::vector<int64_t>(x.size(1), 1)}) {
+  for (const auto& chunks : {golden.numbers("chunks"), std::vector<int64_t>(x.size(1), 1)}) {
     AverageState state = module->initial_state(x.size(0));
-    at::Tensor y = in_chunks(
-        chunks,
-        [&](int64_t first, int64_t count, const StepPosition& position) {
+    at::Tensor y =
+        in_chunks(chunks, [&](int64_t first, int64_t count, const StepPosition& position) {
           return module->step(x.narrow(1, first, count), state, position);
         });
     if (golden.has("lengths"))
-      y = y *
-          at::arange(y.size(1))
-              .lt(golden.at("lengths").unsqueeze(1))
-              .unsqueeze(2);
+      y = y * at::arange(y.size(1)).lt(golden.at("lengths").unsqueeze(1)).unsqueeze(2);
     EXPECT_NEAR_TENSOR(y, golden.at("y"), testing::tolerance(type));
   }
 }
@@ -143,8 +126,7 @@ TEST(AverageAttentionModule, PaddingChangesNothingWhateverItHolds) {
   AverageAttention module(AverageAttentionOptions{.channels = 6, .hidden = 10});
   testing::randomise(*module);
   const at::Tensor x = at::randn({1, 5, 6});
-  const auto gradients = [&](const at::Tensor& input,
-                             const std::optional<at::Tensor>& lengths) {
+  const auto gradients = [&](const at::Tensor& input, const std::optional<at::Tensor>& lengths) {
     DropoutPlan plan;
     module->zero_grad();
     module->forward(input, lengths, plan).square().sum().backward();
@@ -154,18 +136,15 @@ TEST(AverageAttentionModule, PaddingChangesNothingWhateverItHolds) {
     return result;
   };
   const auto want = gradients(x, {});
-  const auto got = gradients(
-      at::cat({x, at::full({1, 3, 6}, NAN)}, 1),
-      at::tensor({5}, at::kLong));
+  const auto got = gradients(at::cat({x, at::full({1, 3, 6}, NAN)}, 1), at::tensor({5}, at::kLong));
   for (size_t i = 0; i < want.size(); ++i)
     EXPECT_LE(testing::relative_error(got[i], want[i]), 1e-5);
   DropoutPlan plan;
-  EXPECT_TRUE(
-      module->forward(at::cat({x, x}, 1), at::tensor({5}, at::kLong), plan)
-          .narrow(1, 5, 5)
-          .eq(0)
-          .all()
-          .item<bool>());
+  EXPECT_TRUE(module->forward(at::cat({x, x}, 1), at::tensor({5}, at::kLong), plan)
+                  .narrow(1, 5, 5)
+                  .eq(0)
+                  .all()
+                  .item<bool>());
 }
 
 TEST(AverageAttentionModule, ReorderedStatesContinueTheirParents) {
@@ -180,28 +159,18 @@ TEST(AverageAttentionModule, ReorderedStatesContinueTheirParents) {
   state.reorder(parents);
   position.tensor.fill_(4);
   const at::Tensor followed = x.index_select(0, parents);
-  const at::Tensor got = module->step(
-      followed.narrow(1, 4, 3),
-      state.as<AverageState>(),
-      position);
+  const at::Tensor got = module->step(followed.narrow(1, 4, 3), state.as<AverageState>(), position);
   DropoutPlan plan;
   const at::Tensor want = module->forward(followed, {}, plan);
   EXPECT_LE(testing::relative_error(got, want.narrow(1, 4, 3)), 1e-6);
 }
 
 TEST(AverageAttentionModule, TheGateAndTheNetworkBeginXavier) {
-  AverageAttention module(
-      AverageAttentionOptions{.channels = 64, .hidden = 128});
+  AverageAttention module(AverageAttentionOptions{.channels = 64, .hidden = 128});
   const auto parameters = module->named_parameters();
   EXPECT_EQ(parameters.size(), 6u);
-  EXPECT_NEAR(
-      parameters["gate.weight"].abs().max().item<double>(),
-      std::sqrt(6.0 / 256),
-      1e-3);
-  EXPECT_NEAR(
-      parameters["ffn.fc1.weight"].abs().max().item<double>(),
-      std::sqrt(6.0 / 192),
-      1e-3);
+  EXPECT_NEAR(parameters["gate.weight"].abs().max().item<double>(), std::sqrt(6.0 / 256), 1e-3);
+  EXPECT_NEAR(parameters["ffn.fc1.weight"].abs().max().item<double>(), std::sqrt(6.0 / 192), 1e-3);
   EXPECT_EQ(parameters["gate.bias"].abs().max().item<double>(), 0);
 }
 

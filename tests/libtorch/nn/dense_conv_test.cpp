@@ -20,16 +20,13 @@ struct Case {
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
-  return out << "B " << c.batch << " T " << c.steps << " C " << c.channels
-             << " K " << c.kernel << (c.causal ? " causal" : " centred");
+  return out << "B " << c.batch << " T " << c.steps << " C " << c.channels << " K " << c.kernel
+             << (c.causal ? " causal" : " centred");
 }
 
 DenseConv module_of(const Case& c, at::ScalarType type) {
   DenseConv module(DenseConvOptions{
-      .channels = c.channels,
-      .kernel_size = c.kernel,
-      .causal = c.causal,
-      .bias = c.bias});
+      .channels = c.channels, .kernel_size = c.kernel, .causal = c.causal, .bias = c.bias});
   testing::randomise(*module);
   module->to(type);
   return module;
@@ -60,11 +57,7 @@ TEST_F(DenseConvModule, IsASumOverTapsAndChannels) {
   for (const int64_t kernel : {1, 2, 3, 4, 9})
     for (const int64_t steps : {1, 3, 11})
       for (const bool causal : {false, true}) {
-        const Case c{
-            .steps = steps,
-            .kernel = kernel,
-            .causal = causal,
-            .bias = steps != 3};
+        const Case c{.steps = steps, .kernel = kernel, .causal = causal, .bias = steps != 3};
         SCOPED_TRACE(concat(c));
         const DenseConv conv = module_of(c, at::kDouble);
         const at::Tensor x = at::randn({2, steps, 5}, at::kDouble);
@@ -72,9 +65,7 @@ TEST_F(DenseConvModule, IsASumOverTapsAndChannels) {
         const at::Tensor want = slow(conv, x, left);
         EXPECT_LE(relative_error(conv->forward(x, {}), want), 1e-12);
         EXPECT_LE(
-            relative_error(
-                dense_conv_reference(x, conv->weight, conv->bias, left, {}),
-                want),
+            relative_error(dense_conv_reference(x, conv->weight, conv->bias, left, {}), want),
             1e-12);
       }
 }
@@ -92,21 +83,14 @@ TEST_F(DenseConvModule, MatchesTheReferenceInAllTypesWithGradients) {
             .lengths = at::tensor({12, 0, 5}, at::kLong)};
         SCOPED_TRACE(concat(c, " ", c10::toString(type)));
         const DenseConv conv = module_of(c, type);
-        const at::Tensor x =
-            at::randn({3, 12, 16}, at::kFloat).to(at::kBFloat16).to(type);
+        const at::Tensor x = at::randn({3, 12, 16}, at::kFloat).to(at::kBFloat16).to(type);
         const auto run = [&](const std::vector<at::Tensor>& in) {
           return dense_conv_reference(
-              in[0],
-              in[1],
-              in[2],
-              causal ? kernel - 1 : kernel / 2,
-              c.lengths);
+              in[0], in[1], in[2], causal ? kernel - 1 : kernel / 2, c.lengths);
         };
         const auto want = testing::differentiate(
             run,
-            {x.to(at::kDouble),
-             conv->weight.to(at::kDouble),
-             conv->bias.to(at::kDouble)},
+            {x.to(at::kDouble), conv->weight.to(at::kDouble), conv->bias.to(at::kDouble)},
             x.to(at::kDouble));
         const at::Tensor input = x.clone().set_requires_grad(true);
         const at::Tensor y = conv->forward(input, c.lengths);
@@ -115,8 +99,7 @@ TEST_F(DenseConvModule, MatchesTheReferenceInAllTypesWithGradients) {
         EXPECT_LE(relative_error(y, want.y), bound);
         // Where the processor has no convolution of 16 bits, LibTorch adds the
         // products of the taps up in that type: a rounding for each.
-        const double taps =
-            type == at::kBFloat16 ? static_cast<double>(kernel) : 1.0;
+        const double taps = type == at::kBFloat16 ? static_cast<double>(kernel) : 1.0;
         EXPECT_LE(relative_error(input.grad(), want.grads[0]), bound * taps);
         EXPECT_LE(relative_error(conv->weight.grad(), want.grads[1]), bound);
         EXPECT_LE(relative_error(conv->bias.grad(), want.grads[2]), bound);
@@ -128,9 +111,8 @@ TEST_F(DenseConvModule, PaddingChangesNothingWhateverItHolds) {
   const DenseConv conv = module_of(c, at::kFloat);
   const at::Tensor x = at::randn({1, 6, 5});
   const at::Tensor want = conv->forward(x, {});
-  const at::Tensor got = conv->forward(
-      at::cat({x, at::full({1, 3, 5}, NAN)}, 1),
-      at::tensor({6}, at::kLong));
+  const at::Tensor got =
+      conv->forward(at::cat({x, at::full({1, 3, 5}, NAN)}, 1), at::tensor({6}, at::kLong));
   EXPECT_LE(relative_error(got.narrow(1, 0, 6), want), 1e-6);
   EXPECT_TRUE(got.narrow(1, 6, 3).eq(0).all().item<bool>());
 }
@@ -145,9 +127,8 @@ TEST_F(DenseConvModule, StepsAndChunksEqualTheFullForm) {
       const DenseConv conv = module_of(c, at::kFloat);
       ConvState state = conv->initial_state(3);
       const at::Tensor ring = state.window;
-      const at::Tensor got = in_chunks(
-          chunks,
-          [&](int64_t first, int64_t count, const StepPosition& position) {
+      const at::Tensor got =
+          in_chunks(chunks, [&](int64_t first, int64_t count, const StepPosition& position) {
             return conv->step(x.narrow(1, first, count), state, position);
           });
       EXPECT_LE(relative_error(got, conv->forward(x, {})), 2e-6);
@@ -161,10 +142,7 @@ TEST_F(DenseConvModule, StepsAndChunksEqualTheFullForm) {
 TEST_F(DenseConvModule, BeginsXavierWithTheFansOfAllTaps) {
   DenseConv conv(DenseConvOptions{.channels = 64, .kernel_size = 3});
   EXPECT_FALSE(conv->bias.defined());
-  EXPECT_NEAR(
-      conv->weight.abs().max().item<double>(),
-      std::sqrt(6.0 / (2 * 64 * 3)),
-      1e-3);
+  EXPECT_NEAR(conv->weight.abs().max().item<double>(), std::sqrt(6.0 / (2 * 64 * 3)), 1e-3);
 }
 
 }  // namespace

@@ -56,17 +56,11 @@ TEST(Initialisation, TalkOffsetsHaveABias) {
 
 TEST(Initialisation, AttentionProjectionsHaveTheGainOfOneOverRootTwo) {
   SelfAttention attention(SelfAttentionOptions{.channels = 64, .heads = 4});
-  expect_uniform(
-      parameter(*attention, "in_proj.weight"),
-      std::sqrt(6.0 / 128) / std::sqrt(2.0));
-  expect_uniform(
-      parameter(*attention, "out_proj.weight"),
-      std::sqrt(6.0 / 128));
+  expect_uniform(parameter(*attention, "in_proj.weight"), std::sqrt(6.0 / 128) / std::sqrt(2.0));
+  expect_uniform(parameter(*attention, "out_proj.weight"), std::sqrt(6.0 / 128));
   CrossAttention cross(CrossAttentionOptions{.channels = 64, .heads = 4});
   for (const char* name : {"query_proj.weight", "key_value_proj.weight"})
-    expect_uniform(
-        parameter(*cross, name),
-        std::sqrt(6.0 / 128) / std::sqrt(2.0));
+    expect_uniform(parameter(*cross, name), std::sqrt(6.0 / 128) / std::sqrt(2.0));
 }
 
 TEST(Initialisation, AttentionDrawsItsBiasesButTheOutputs) {
@@ -108,9 +102,7 @@ TEST(Initialisation, EmbeddingsAreNormalWithAZeroPaddingRow) {
 }
 
 TEST(Initialisation, IsAFunctionOfTheSeed) {
-  const auto draw = [](uint64_t seed) {
-    return normal({16}, 1.0, make_generator(seed));
-  };
+  const auto draw = [](uint64_t seed) { return normal({16}, 1.0, make_generator(seed)); };
   EXPECT_TRUE(at::equal(draw(3), draw(3)));
   EXPECT_FALSE(at::equal(draw(3), draw(4)));
 }

@@ -32,9 +32,7 @@ inline std::vector<std::vector<int64_t>> partitions_of_eleven() {
 
 /// Fills a parameter of a module.
 inline void set_parameter(
-    const torch::nn::Module& module,
-    const std::string& name,
-    const at::Tensor& value) {
+    const torch::nn::Module& module, const std::string& name, const at::Tensor& value) {
   at::NoGradGuard no_grad;
   const auto parameters = module.named_parameters();
   ASSERT_TRUE(parameters.contains(name)) << name;

@@ -32,8 +32,7 @@ void check_attention(const TensorCase& golden, at::ScalarType type) {
   EXPECT_NEAR_TENSOR(k.grad(), golden.at("grad_k"), bound);
   EXPECT_NEAR_TENSOR(v.grad(), golden.at("grad_v"), bound);
   EXPECT_TRUE(at::equal(
-      window_mask(q.size(1), options.kernel_size, golden.number("padding_left"))
-          .to(at::kDouble),
+      window_mask(q.size(1), options.kernel_size, golden.number("padding_left")).to(at::kDouble),
       golden.at("mask")));
 }
 
@@ -41,8 +40,7 @@ TEST(LocalAttentionGolden, EveryCase) {
   const auto cases = testing::load_golden_cases("local_attention");
   for (testing::TensorCase golden : cases) {
     testing::shift_to_right_padding(
-        golden,
-        {"q", "k", "v", "y", "grad_output", "grad_q", "grad_k", "grad_v"});
+        golden, {"q", "k", "v", "y", "grad_output", "grad_q", "grad_k", "grad_v"});
     check_attention(golden, at::kDouble);
     check_attention(golden, at::kFloat);
   }
@@ -57,12 +55,9 @@ TEST(SinusoidalPositionsGolden, EveryCase) {
     // What the embedding does: the first real token stands at kFirstPosition.
     EXPECT_TRUE(at::equal(
         positions.masked_select(real),
-        (real.to(at::kLong).cumsum(1) - 1 + kFirstPosition)
-            .masked_select(real)));
-    const at::Tensor table = sinusoidal_positions(
-        0,
-        positions.max().item<int64_t>() + 1,
-        golden.number("dim"));
+        (real.to(at::kLong).cumsum(1) - 1 + kFirstPosition).masked_select(real)));
+    const at::Tensor table =
+        sinusoidal_positions(0, positions.max().item<int64_t>() + 1, golden.number("dim"));
     const at::Tensor got = table.index_select(0, positions.reshape(-1))
                                .view({positions.size(0), positions.size(1), -1})
                                .mul(real.unsqueeze(-1));

@@ -17,21 +17,17 @@ struct Rounded {
 
   explicit Rounded(const at::Tensor& exact)
       : value(exact.to(at::kDouble)), error(at::zeros_like(value)) {}
-  Rounded(const at::Tensor& value, const at::Tensor& error)
-      : value(value), error(error) {}
+  Rounded(const at::Tensor& value, const at::Tensor& error) : value(value), error(error) {}
 
   /// After it was stored as bfloat16.
-  Rounded stored() const {
-    return {value, error + kBFloat16Rounding * (value.abs() + error)};
-  }
+  Rounded stored() const { return {value, error + kBFloat16Rounding * (value.abs() + error)}; }
   /// A linear map that is at least 0, as averages are.
   template <class Map>
   Rounded mapped(const Map& map) const {
     return {map(value), map(error)};
   }
   Rounded narrow(int64_t dim, int64_t first, int64_t count) const {
-    return mapped(
-        [&](const at::Tensor& t) { return t.narrow(dim, first, count); });
+    return mapped([&](const at::Tensor& t) { return t.narrow(dim, first, count); });
   }
 };
 
@@ -48,15 +44,11 @@ Rounded multiply(const Rounded& a, const Rounded& b, const Product& product) {
           product(a.error, b.error)};
 }
 inline Rounded operator*(const Rounded& a, const Rounded& b) {
-  return multiply(a, b, [](const at::Tensor& s, const at::Tensor& t) {
-    return s * t;
-  });
+  return multiply(a, b, [](const at::Tensor& s, const at::Tensor& t) { return s * t; });
 }
 /// Of matrices.
 inline Rounded matmul(const Rounded& a, const Rounded& b) {
-  return multiply(a, b, [](const at::Tensor& s, const at::Tensor& t) {
-    return at::matmul(s, t);
-  });
+  return multiply(a, b, [](const at::Tensor& s, const at::Tensor& t) { return at::matmul(s, t); });
 }
 inline Rounded transposed(const Rounded& a) {
   return a.mapped([](const at::Tensor& t) { return t.t(); });
@@ -70,9 +62,7 @@ inline Rounded sigmoid(const Rounded& a) {
   const at::Tensor value = a.value.sigmoid();
   return {
       value,
-      at::maximum(
-          (a.value + a.error).sigmoid() - value,
-          value - (a.value - a.error).sigmoid())};
+      at::maximum((a.value + a.error).sigmoid() - value, value - (a.value - a.error).sigmoid())};
 }
 /// s (1 - s) of a sigmoid's result.
 inline Rounded sigmoid_slope(const Rounded& s) {

@@ -39,11 +39,9 @@ inline auto conv_parameters() {
       ConvParameter{Form::kLight, at::kCUDA},
       ConvParameter{Form::kDynamic, at::kCUDA});
 }
-inline std::string conv_parameter_name(
-    const ::testing::TestParamInfo<ConvParameter>& info) {
+inline std::string conv_parameter_name(const ::testing::TestParamInfo<ConvParameter>& info) {
   return concat(
-      info.param.value == Form::kLight ? "L" : "D",
-      info.param.device == at::kCUDA ? "OnCuda" : "");
+      info.param.value == Form::kLight ? "L" : "D", info.param.device == at::kCUDA ? "OnCuda" : "");
 }
 
 struct ConvSizes {
@@ -51,8 +49,8 @@ struct ConvSizes {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const ConvSizes& s) {
-  return out << "B " << s.B << " T " << s.T << " C " << s.C << " H " << s.H
-             << " K " << s.K << " padding_left " << s.padding_left;
+  return out << "B " << s.B << " T " << s.T << " C " << s.C << " H " << s.H << " K " << s.K
+             << " padding_left " << s.padding_left;
 }
 
 /// What a call takes besides x, logits and bias.
@@ -75,21 +73,16 @@ struct ConvCall {
     const auto draw = [&](at::IntArrayRef shape) {
       return at::randn(shape, at::kFloat).to(at::kBFloat16).to(type);
     };
-    return {
-        draw({sizes.B, sizes.T, sizes.C}),
-        draw(logit_shape()),
-        draw({sizes.C})};
+    return {draw({sizes.B, sizes.T, sizes.C}), draw(logit_shape()), draw({sizes.C})};
   }
 
   at::Tensor run(const std::vector<at::Tensor>& in) const {
-    return form == Form::kLight
-        ? device::lightconv(in[0], in[1], light(in))
-        : device::dynamicconv(in[0], in[1], dynamic(in));
+    return form == Form::kLight ? device::lightconv(in[0], in[1], light(in))
+                                : device::dynamicconv(in[0], in[1], dynamic(in));
   }
   at::Tensor reference(const std::vector<at::Tensor>& in) const {
-    return form == Form::kLight
-        ? lightconv_reference(in[0], in[1], light(in))
-        : dynamicconv_reference(in[0], in[1], dynamic(in));
+    return form == Form::kLight ? lightconv_reference(in[0], in[1], light(in))
+                                : dynamicconv_reference(in[0], in[1], dynamic(in));
   }
   testing::TensorFunction function() const {
     return [this](const auto& in) { return run(in); };
@@ -100,41 +93,21 @@ struct ConvCall {
 
   /// The step form over positions [first, first + count) of `in`.
   at::Tensor step(
-      const std::vector<at::Tensor>& in,
-      at::Tensor& state,
-      int64_t first,
-      int64_t count) const {
+      const std::vector<at::Tensor>& in, at::Tensor& state, int64_t first, int64_t count) const {
     const at::Tensor x = in[0].narrow(1, first, count);
     const at::Tensor position = at::tensor(first);
     const ConvStepOptions options = {normalization, renormalize_edges, in[2]};
     return form == Form::kLight
         ? device::lightconv_step(x, state, position, in[1], options)
-        : device::dynamicconv_step(
-              x,
-              state,
-              position,
-              in[1].narrow(1, first, count),
-              options);
+        : device::dynamicconv_step(x, state, position, in[1].narrow(1, first, count), options);
   }
 
  private:
   LightConvFuncOptions light(const std::vector<at::Tensor>& in) const {
-    return {
-        sizes.padding_left,
-        normalization,
-        renormalize_edges,
-        drop,
-        bias(in),
-        lengths};
+    return {sizes.padding_left, normalization, renormalize_edges, drop, bias(in), lengths};
   }
   DynamicConvFuncOptions dynamic(const std::vector<at::Tensor>& in) const {
-    return {
-        sizes.padding_left,
-        normalization,
-        renormalize_edges,
-        drop,
-        bias(in),
-        lengths};
+    return {sizes.padding_left, normalization, renormalize_edges, drop, bias(in), lengths};
   }
   static std::optional<at::Tensor> bias(const std::vector<at::Tensor>& in) {
     return in[2].defined() ? std::optional(in[2]) : std::nullopt;

@@ -21,15 +21,11 @@ using ConvOp = ConvDeviceTest;
 using ConvGradient = ConvDeviceTest;
 
 INSTANTIATE_TEST_SUITE_P(Both, ConvOp, conv_parameters(), conv_parameter_name);
-INSTANTIATE_TEST_SUITE_P(
-    Both,
-    ConvGradient,
-    conv_parameters(),
-    conv_parameter_name);
+INSTANTIATE_TEST_SUITE_P(Both, ConvGradient, conv_parameters(), conv_parameter_name);
 
 /// Channels and heads: R = 1, odd R, R beyond one and two tiles of channels.
-constexpr std::pair<int64_t, int64_t> kWidths[] =
-    {{6, 2}, {5, 5}, {15, 3}, {35, 7}, {32, 2}, {67, 1}, {260, 2}, {4, 1}};
+constexpr std::pair<int64_t, int64_t> kWidths[] = {
+    {6, 2}, {5, 5}, {15, 3}, {35, 7}, {32, 2}, {67, 1}, {260, 2}, {4, 1}};
 
 /// Every length with every kernel width, turning through the channel widths.
 std::vector<ConvSizes> awkward_sizes() {
@@ -49,20 +45,17 @@ std::vector<ConvSizes> awkward_sizes() {
 void expect_reference(const ConvCall& call) {
   const auto exact = call.inputs();
   const at::Tensor grad = exact[0].flip(2);
-  const Differentiated want =
-      differentiate(call.reference_function(), exact, grad);
+  const Differentiated want = differentiate(call.reference_function(), exact, grad);
   for (const at::ScalarType type : testing::types()) {
     SCOPED_TRACE(concat(call.sizes, " ", c10::toString(type)));
     std::vector<at::Tensor> rounded;
     for (const at::Tensor& input : exact)
       rounded.push_back(input.to(type));
-    const Differentiated got =
-        differentiate(call.function(), rounded, grad.to(type));
+    const Differentiated got = differentiate(call.function(), rounded, grad.to(type));
     EXPECT_EQ(got.y.scalar_type(), type);
     EXPECT_LE(relative_error(got.y, want.y), tolerance(type)) << "y";
     for (size_t i = 0; i < got.grads.size(); ++i)
-      EXPECT_LE(relative_error(got.grads[i], want.grads[i]), tolerance(type))
-          << "gradient " << i;
+      EXPECT_LE(relative_error(got.grads[i], want.grads[i]), tolerance(type)) << "gradient " << i;
   }
 }
 
@@ -83,9 +76,7 @@ TEST_P(ConvOp, MatchesTheReferenceWithEveryNormalisation) {
   for (const auto& [name, normalization] : EnumNames<Normalization>::kNames) {
     SCOPED_TRACE(name);
     expect_reference(
-        {.form = GetParam(),
-         .sizes = {2, 20, 12, 4, 5, 2},
-         .normalization = normalization});
+        {.form = GetParam(), .sizes = {2, 20, 12, 4, 5, 2}, .normalization = normalization});
   }
 }
 
@@ -101,9 +92,7 @@ TEST(NormalizedTaps, NoPaddingReachesAGradient) {
         x,
         logits,
         DynamicConvFuncOptions{
-            .padding_left = 1,
-            .normalization = normalization,
-            .lengths = lengths.to(at::kLong)});
+            .padding_left = 1, .normalization = normalization, .lengths = lengths.to(at::kLong)});
     const at::Tensor grad = torch::autograd::grad({y.sum()}, {logits})[0];
     EXPECT_TRUE(y.isfinite().all().item<bool>());
     EXPECT_TRUE(grad.isfinite().all().item<bool>());
@@ -115,9 +104,7 @@ TEST_P(ConvOp, MatchesTheReferenceWithRenormalizedEdges) {
   for (const int64_t K : {1, 2, 7, 15, 70})
     for (const int64_t padding : {K - 1, K / 2}) {
       ConvCall call = {
-          .form = GetParam(),
-          .sizes = {3, 70, 12, 3, K, padding},
-          .renormalize_edges = true};
+          .form = GetParam(), .sizes = {3, 70, 12, 3, K, padding}, .renormalize_edges = true};
       expect_reference(call);
       call.lengths = at::tensor({int64_t{70}, int64_t{0}, int64_t{5}});
       call.drop = {.p = 0.3, .seed = at::tensor(int64_t{7})};
@@ -126,10 +113,7 @@ TEST_P(ConvOp, MatchesTheReferenceWithRenormalizedEdges) {
 }
 
 TEST_P(ConvOp, RenormalizedTapsKeepAConstantInput) {
-  ConvCall call = {
-      .form = GetParam(),
-      .sizes = {2, 9, 6, 2, 31, 15},
-      .renormalize_edges = true};
+  ConvCall call = {.form = GetParam(), .sizes = {2, 9, 6, 2, 31, 15}, .renormalize_edges = true};
   auto in = call.inputs();
   in[0].fill_(1);
   in[1].mul_(50);  // where dividing by the sum of what is left would fail
@@ -147,21 +131,16 @@ TEST_P(ConvOp, TakesWeightsOfAnySize) {
 }
 
 TEST_P(ConvOp, MatchesTheReferenceWithLengths) {
-  for (const auto& lengths :
-       {std::vector<int64_t>{70, 0, 13}, std::vector<int64_t>{64, 65, 1}})
+  for (const auto& lengths : {std::vector<int64_t>{70, 0, 13}, std::vector<int64_t>{64, 65, 1}})
     expect_reference(
-        {.form = GetParam(),
-         .sizes = {3, 70, 12, 3, 7, 3},
-         .lengths = at::tensor(lengths)});
+        {.form = GetParam(), .sizes = {3, 70, 12, 3, 7, 3}, .lengths = at::tensor(lengths)});
 }
 
 TEST_P(ConvOp, AnEmptyBatchOrSequenceGivesAnEmptyResult) {
-  for (const auto& [B, T] :
-       {std::pair<int64_t, int64_t>{0, 5}, {2, 0}, {0, 0}}) {
+  for (const auto& [B, T] : {std::pair<int64_t, int64_t>{0, 5}, {2, 0}, {0, 0}}) {
     const ConvCall call = {.form = GetParam(), .sizes = {B, T, 6, 2, 3, 2}};
     const auto in = call.inputs();
-    const Differentiated got =
-        differentiate(call.function(), in, at::zeros_like(in[0]));
+    const Differentiated got = differentiate(call.function(), in, at::zeros_like(in[0]));
     EXPECT_EQ(got.y.sizes(), in[0].sizes());
     EXPECT_EQ(got.grads[1].sizes(), in[1].sizes());
     EXPECT_EQ(got.grads[2].abs().sum().item<double>(), 0);
@@ -176,11 +155,9 @@ TEST_P(ConvOp, TakesStridedInputs) {
     strided.push_back(at::stack({input, input}, -1).select(-1, 1));
   ASSERT_FALSE(strided[0].is_contiguous());
   EXPECT_TRUE(call.run(strided).equal(call.run(dense)));
-  const at::Tensor grad =
-      at::randn({6, 9, 2}).to(at::kDouble).permute({2, 1, 0});
+  const at::Tensor grad = at::randn({6, 9, 2}).to(at::kDouble).permute({2, 1, 0});
   const Differentiated a = differentiate(call.function(), strided, grad);
-  const Differentiated b =
-      differentiate(call.function(), dense, grad.contiguous());
+  const Differentiated b = differentiate(call.function(), dense, grad.contiguous());
   for (size_t i = 0; i < a.grads.size(); ++i)
     EXPECT_TRUE(a.grads[i].equal(b.grads[i])) << i;
 }
@@ -192,10 +169,8 @@ TEST_P(ConvOp, ARowIsTheSameAloneAndInABatch) {
   ConvCall one = call;
   one.sizes.B = 1;
   for (int64_t b = 0; b < 4; ++b) {
-    const at::Tensor logits =
-        GetParam() == Form::kLight ? in[1] : in[1].narrow(0, b, 1);
-    EXPECT_TRUE(one.run({in[0].narrow(0, b, 1), logits, in[2]})
-                    .equal(all.narrow(0, b, 1)));
+    const at::Tensor logits = GetParam() == Form::kLight ? in[1] : in[1].narrow(0, b, 1);
+    EXPECT_TRUE(one.run({in[0].narrow(0, b, 1), logits, in[2]}).equal(all.narrow(0, b, 1)));
   }
 }
 
@@ -212,9 +187,7 @@ TEST_P(ConvOp, PaddingChangesNothingWhateverItHolds) {
   padded.lengths = at::tensor({int64_t{40}});
   const bool dynamic = GetParam() == Form::kDynamic;
   const Differentiated got = differentiate(
-      padded.function(),
-      {pad(in[0]), dynamic ? pad(in[1]) : in[1], in[2]},
-      pad(grad));
+      padded.function(), {pad(in[0]), dynamic ? pad(in[1]) : in[1], in[2]}, pad(grad));
   const auto expect_padded = [](const at::Tensor& t, const at::Tensor& w) {
     EXPECT_TRUE(t.narrow(1, 0, 40).equal(w));
     EXPECT_TRUE(t.narrow(1, 40, 30).eq(0).all().item<bool>());
@@ -236,10 +209,8 @@ TEST_P(ConvOp, TheCausalFormSeesNoFuture) {
     for (const int64_t T : {1, 30, 64, 69}) {
       ConvCall part = call;
       part.sizes.T = T;
-      const at::Tensor logits =
-          GetParam() == Form::kLight ? in[1] : in[1].narrow(1, 0, T);
-      EXPECT_TRUE(part.run({in[0].narrow(1, 0, T), logits, in[2]})
-                      .equal(whole.narrow(1, 0, T)))
+      const at::Tensor logits = GetParam() == Form::kLight ? in[1] : in[1].narrow(1, 0, T);
+      EXPECT_TRUE(part.run({in[0].narrow(1, 0, T), logits, in[2]}).equal(whole.narrow(1, 0, T)))
           << "K " << K << " T " << T;
     }
   }
@@ -255,9 +226,7 @@ void expect_steps(const ConvCall& call, at::ScalarType type, int64_t chunk) {
   for (int64_t t = 0; t < s.T; t += chunk) {
     const int64_t count = std::min(chunk, s.T - t);
     const at::Tensor got = call.step(in, state, t, count);
-    EXPECT_LE(
-        relative_error(got, want.narrow(1, t, count)),
-        2 * tolerance(type))
+    EXPECT_LE(relative_error(got, want.narrow(1, t, count)), 2 * tolerance(type))
         << s << " chunk " << chunk << " at " << t;
   }
 }
@@ -266,19 +235,14 @@ TEST_P(ConvOp, StepsOfAnySizeEqualTheFullForm) {
   for (const int64_t K : {1, 2, 3, 4, 7, 64})
     for (const int64_t chunk : {1, 2, 5, 33, 70})
       for (const at::ScalarType type : testing::types())
-        expect_steps(
-            {.form = GetParam(), .sizes = {3, 70, 10, 2, K, K - 1}},
-            type,
-            chunk);
+        expect_steps({.form = GetParam(), .sizes = {3, 70, 10, 2, K, K - 1}}, type, chunk);
 }
 
 TEST_P(ConvOp, StepsRenormalizeTheirFirstOutputs) {
   for (const int64_t K : {1, 2, 7, 64})
     for (const int64_t chunk : {1, 5, 70})
       expect_steps(
-          {.form = GetParam(),
-           .sizes = {3, 70, 10, 2, K, K - 1},
-           .renormalize_edges = true},
+          {.form = GetParam(), .sizes = {3, 70, 10, 2, K, K - 1}, .renormalize_edges = true},
           at::kFloat,
           chunk);
 }
@@ -318,25 +282,16 @@ TEST(NormalizedTaps, BackwardEqualsAutograd) {
         /*retain_graph=*/false,
         /*create_graph=*/false,
         /*allow_unused=*/true)[0];
-    const at::Tensor got =
-        normalize_reference_backward(logits.detach(), normalization, grad);
-    EXPECT_LE(
-        relative_error(got, want.defined() ? want : grad),
-        tolerance(at::kDouble));
+    const at::Tensor got = normalize_reference_backward(logits.detach(), normalization, grad);
+    EXPECT_LE(relative_error(got, want.defined() ? want : grad), tolerance(at::kDouble));
   }
 }
 
 TEST_P(ConvGradient, EqualsCentralDifferences) {
-  for (const auto normalization :
-       {Normalization::kSoftmax, Normalization::kNone})
+  for (const auto normalization : {Normalization::kSoftmax, Normalization::kNone})
     for (const ConvSizes& sizes :
-         {ConvSizes{2, 5, 6, 2, 3, 2},
-          {1, 3, 3, 1, 4, 1},
-          {1, 4, 4, 4, 7, 3}}) {
-      const ConvCall call = {
-          .form = GetParam(),
-          .sizes = sizes,
-          .normalization = normalization};
+         {ConvSizes{2, 5, 6, 2, 3, 2}, {1, 3, 3, 1, 4, 1}, {1, 4, 4, 4, 7, 3}}) {
+      const ConvCall call = {.form = GetParam(), .sizes = sizes, .normalization = normalization};
       testing::expect_numerical_gradients(call.function(), call.inputs());
     }
 }
@@ -372,8 +327,8 @@ TEST_P(ConvGradient, AStepRefusesInputsThatWantOne) {
       concat(
           "[",
           GetParam(),
-          "_step] has no gradient and must be called without grad mode, but "
-          "got an input that requires one"));
+          "_step] has no gradient and must be called without grad mode, but got an input that "
+          "requires one"));
   const c10::AutoGradMode off(false);
   EXPECT_EQ(call.step(in, state, 0, 1).size(1), 1);
 }
@@ -391,9 +346,8 @@ TEST_P(ConvGradient, OnlyThoseThatAreAskedForAreComputed) {
           call.function(),
           inputs,
           at::randn_like(inputs[0]),
-          GetParam().value == Form::kLight
-              ? "seqconv::internal::lightconv_backward"
-              : "seqconv::internal::dynamicconv_backward");
+          GetParam().value == Form::kLight ? "seqconv::internal::lightconv_backward"
+                                           : "seqconv::internal::dynamicconv_backward");
     }
 }
 

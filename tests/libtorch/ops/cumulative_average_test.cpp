@@ -15,9 +15,7 @@ namespace {
 using testing::leaves;
 using OptionalLengths = std::optional<at::Tensor>;
 
-at::Tensor random_input(
-    const std::vector<int64_t>& shape,
-    at::ScalarType type) {
+at::Tensor random_input(const std::vector<int64_t>& shape, at::ScalarType type) {
   return at::randn(shape, at::kFloat).to(at::kBFloat16).to(type);
 }
 
@@ -33,9 +31,7 @@ at::Tensor in_chunks(const at::Tensor& x, int64_t chunk) {
   std::vector<at::Tensor> parts;
   for (int64_t t = 0; t < x.size(1); t += chunk)
     parts.push_back(device::cumulative_average_step(
-        x.narrow(1, t, std::min(chunk, x.size(1) - t)),
-        state,
-        at::tensor(t)));
+        x.narrow(1, t, std::min(chunk, x.size(1) - t)), state, at::tensor(t)));
   return at::cat(parts, 1);
 }
 
@@ -55,15 +51,9 @@ std::string device_name(const ::testing::TestParamInfo<at::DeviceType>& info) {
   return info.param == at::kCPU ? "Cpu" : "Cuda";
 }
 INSTANTIATE_TEST_SUITE_P(
-    Each,
-    CumulativeAverageOp,
-    ::testing::Values(at::kCPU, at::kCUDA),
-    device_name);
+    Each, CumulativeAverageOp, ::testing::Values(at::kCPU, at::kCUDA), device_name);
 INSTANTIATE_TEST_SUITE_P(
-    Each,
-    CumulativeAverageGradient,
-    ::testing::Values(at::kCPU, at::kCUDA),
-    device_name);
+    Each, CumulativeAverageGradient, ::testing::Values(at::kCPU, at::kCUDA), device_name);
 
 /// What holds of the CPU alone: threads and errors about values.
 class CumulativeAverageCpu : public ::testing::Test {
@@ -71,25 +61,17 @@ class CumulativeAverageCpu : public ::testing::Test {
   void SetUp() override { at::manual_seed(1); }
 };
 
-void expect_reference(
-    const std::vector<int64_t>& shape,
-    const OptionalLengths& lengths) {
+void expect_reference(const std::vector<int64_t>& shape, const OptionalLengths& lengths) {
   for (const at::ScalarType type : testing::types()) {
     SCOPED_TRACE(concat(at::IntArrayRef(shape), " ", c10::toString(type)));
     const at::Tensor x = random_input(shape, at::kDouble);
     const at::Tensor grad = x.flip(2);
     const Differentiated want = differentiate(
-        [&](const auto& in) {
-          return cumulative_average_reference(in[0], lengths);
-        },
-        {x},
-        grad);
-    const Differentiated got =
-        differentiate(average(lengths), {x.to(type)}, grad.to(type));
+        [&](const auto& in) { return cumulative_average_reference(in[0], lengths); }, {x}, grad);
+    const Differentiated got = differentiate(average(lengths), {x.to(type)}, grad.to(type));
     EXPECT_EQ(got.y.scalar_type(), type);
     EXPECT_LE(relative_error(got.y, want.y), tolerance(type)) << "y";
-    EXPECT_LE(relative_error(got.grads[0], want.grads[0]), tolerance(type))
-        << "gradient";
+    EXPECT_LE(relative_error(got.grads[0], want.grads[0]), tolerance(type)) << "gradient";
   }
 }
 
@@ -106,8 +88,7 @@ TEST_P(CumulativeAverageOp, MatchesTheReferenceWithLengths) {
 }
 
 TEST_P(CumulativeAverageOp, AnEmptyBatchOrSequenceGivesAnEmptyResult) {
-  for (const std::vector<int64_t>& shape :
-       {std::vector<int64_t>{0, 5, 3}, {2, 0, 3}, {0, 0, 3}}) {
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{0, 5, 3}, {2, 0, 3}, {0, 0, 3}}) {
     const at::Tensor x = at::zeros(shape);
     const Differentiated got = differentiate(average(), {x}, x);
     EXPECT_EQ(got.y.sizes(), x.sizes());
@@ -117,8 +98,8 @@ TEST_P(CumulativeAverageOp, AnEmptyBatchOrSequenceGivesAnEmptyResult) {
 
 TEST_P(CumulativeAverageOp, TakesStridedInputs) {
   const at::Tensor x = at::randn({2, 9, 6}), strided = at::stack({x, x}, -1);
-  EXPECT_TRUE(device::cumulative_average(strided.select(-1, 1))
-                  .equal(device::cumulative_average(x)));
+  EXPECT_TRUE(
+      device::cumulative_average(strided.select(-1, 1)).equal(device::cumulative_average(x)));
 }
 
 TEST_P(CumulativeAverageOp, PaddingChangesNothingWhateverItHolds) {
@@ -129,8 +110,7 @@ TEST_P(CumulativeAverageOp, PaddingChangesNothingWhateverItHolds) {
   };
   const Differentiated got =
       differentiate(average(at::tensor({9}, at::kLong)), {pad(x)}, pad(grad));
-  for (const auto& [padded, plain] :
-       {std::pair{got.y, want.y}, {got.grads[0], want.grads[0]}}) {
+  for (const auto& [padded, plain] : {std::pair{got.y, want.y}, {got.grads[0], want.grads[0]}}) {
     EXPECT_TRUE(padded.narrow(1, 0, 9).equal(plain));
     EXPECT_TRUE(padded.narrow(1, 9, 4).eq(0).all().item<bool>());
   }
@@ -140,16 +120,14 @@ TEST_P(CumulativeAverageOp, ARowIsTheSameAloneAndInABatch) {
   const at::Tensor x = at::randn({20, 30, 130});
   const at::Tensor all = device::cumulative_average(x);
   for (int64_t b = 0; b < 20; ++b)
-    EXPECT_TRUE(device::cumulative_average(x.narrow(0, b, 1))
-                    .equal(all.narrow(0, b, 1)));
+    EXPECT_TRUE(device::cumulative_average(x.narrow(0, b, 1)).equal(all.narrow(0, b, 1)));
 }
 
 TEST_P(CumulativeAverageOp, SeesNoFuture) {
   const at::Tensor x = at::randn({2, 300, 5});
   const at::Tensor whole = device::cumulative_average(x);
   for (const int64_t T : {1, 7, 29, 130})
-    EXPECT_TRUE(device::cumulative_average(x.narrow(1, 0, T))
-                    .equal(whole.narrow(1, 0, T)));
+    EXPECT_TRUE(device::cumulative_average(x.narrow(1, 0, T)).equal(whole.narrow(1, 0, T)));
 }
 
 TEST_F(CumulativeAverageCpu, AnyNumberOfThreadsGivesTheSameBits) {
@@ -193,8 +171,7 @@ TEST_P(CumulativeAverageOp, AStepChangesAStridedStateInPlace) {
 TEST_P(CumulativeAverageOp, AStepOfNoRowsGivesNone) {
   const at::Tensor x = at::randn({0, 3, 4});
   at::Tensor state = average_initial_state(0, 4, x.options());
-  const at::Tensor y =
-      device::cumulative_average_step(x, state, at::tensor(int64_t{0}));
+  const at::Tensor y = device::cumulative_average_step(x, state, at::tensor(int64_t{0}));
   EXPECT_EQ(y.sizes(), x.sizes());
 }
 
@@ -204,8 +181,7 @@ TEST_P(CumulativeAverageOp, TheErrorDoesNotGrowWithTheLengthOfTheSequence) {
   const at::Tensor want = cumulative_average_reference(x.to(at::kDouble), {});
   EXPECT_LE(
       relative_error(
-          device::cumulative_average(x).narrow(1, 49000, 1000),
-          want.narrow(1, 49000, 1000)),
+          device::cumulative_average(x).narrow(1, 49000, 1000), want.narrow(1, 49000, 1000)),
       1e-7);
 }
 
@@ -220,33 +196,29 @@ TEST_F(CumulativeAverageCpu, ErrorsNameWhatWasWantedAndWhatCame) {
   at::Tensor state = average_initial_state(3, 4, x.options());
   EXPECT_TENSOR_ERROR(
       cumulative_average_step(x, state, at::tensor(int64_t{0})),
-      "[cumulative_average_step] state must be Double [N, C] with N = 2, C = 4 "
-      "on cpu, but got Double [3, 4] on cpu");
+      "[cumulative_average_step] state must be Double [N, C] with N = 2, C = 4 on cpu, but got "
+      "Double [3, 4] on cpu");
   at::Tensor narrow = at::zeros({2, 4});
   EXPECT_TENSOR_ERROR(
       cumulative_average_step(x, narrow, at::tensor(int64_t{0})),
-      "[cumulative_average_step] state must be Double [N, C] with N = 2, C = 4 "
-      "on cpu, but got Float [2, 4] on cpu");
+      "[cumulative_average_step] state must be Double [N, C] with N = 2, C = 4 on cpu, but got "
+      "Float [2, 4] on cpu");
   at::Tensor good = average_initial_state(2, 4, x.options());
   EXPECT_TENSOR_ERROR(
       cumulative_average_step(x, good, at::tensor(int64_t{-1})),
       "[cumulative_average_step] position must not be negative, but got -1");
   EXPECT_TENSOR_ERROR(
       cumulative_average_step(x, good, at::ones({1})),
-      "[cumulative_average_step] position must be one int64 element, but got "
-      "Float [1]");
+      "[cumulative_average_step] position must be one int64 element, but got Float [1]");
   EXPECT_TENSOR_ERROR(
       cumulative_average_step(x.narrow(1, 0, 0), good, at::tensor(int64_t{0})),
-      "[cumulative_average_step] x must hold at least one new input, but got "
-      "[2, 0, 4]");
+      "[cumulative_average_step] x must hold at least one new input, but got [2, 0, 4]");
 }
 
 TEST_P(CumulativeAverageGradient, EqualsCentralDifferences) {
   const at::Tensor x = at::randn({2, 7, 3}, at::kDouble);
   testing::expect_numerical_gradients(average(), {x});
-  testing::expect_numerical_gradients(
-      average(at::tensor({7, 3}, at::kLong)),
-      {x});
+  testing::expect_numerical_gradients(average(at::tensor({7, 3}, at::kLong)), {x});
 }
 
 TEST_P(CumulativeAverageGradient, HasASecondDerivative) {
@@ -255,17 +227,13 @@ TEST_P(CumulativeAverageGradient, HasASecondDerivative) {
   const auto gradient = [](const std::vector<at::Tensor>& in) {
     const at::Tensor x = in[0].requires_grad() ? in[0] : leaves(in)[0];
     return torch::autograd::grad(
-        {device::cumulative_average(x, at::tensor({5, 3}, at::kLong))
-             .square()
-             .sum()},
+        {device::cumulative_average(x, at::tensor({5, 3}, at::kLong)).square().sum()},
         {x},
         {},
         /*retain_graph=*/true,
         /*create_graph=*/true)[0];
   };
-  testing::expect_numerical_gradients(
-      gradient,
-      {at::randn({2, 5, 3}, at::kDouble)});
+  testing::expect_numerical_gradients(gradient, {at::randn({2, 5, 3}, at::kDouble)});
 }
 
 TEST_F(CumulativeAverageCpu, AStepRefusesInputsThatWantOne) {
@@ -273,8 +241,8 @@ TEST_F(CumulativeAverageCpu, AStepRefusesInputsThatWantOne) {
   at::Tensor state = average_initial_state(2, 4, x.options());
   EXPECT_TENSOR_ERROR(
       cumulative_average_step(x, state, at::tensor(int64_t{0})),
-      "[cumulative_average_step] has no gradient and must be called without "
-      "grad mode, but got an input that requires one");
+      "[cumulative_average_step] has no gradient and must be called without grad mode, but got an "
+      "input that requires one");
 }
 
 TEST(CumulativeAverageGolden, ValuesAndGradients) {
@@ -295,14 +263,9 @@ TEST(CumulativeAverageGolden, ChunksAndSingleTokens) {
     const at::Tensor x = typed(golden, "x", type);
     at::Tensor state = average_initial_state(x.size(0), x.size(2), x.options());
     const auto step = [&](int64_t first, int64_t count) {
-      return device::cumulative_average_step(
-          x.narrow(1, first, count),
-          state,
-          at::tensor(first));
+      return device::cumulative_average_step(x.narrow(1, first, count), state, at::tensor(first));
     };
-    EXPECT_LE(
-        relative_error(stepped(golden, single, step), golden.at("y")),
-        tolerance(type));
+    EXPECT_LE(relative_error(stepped(golden, single, step), golden.at("y")), tolerance(type));
   };
   for_each_causal_case("cumulative_average", check);
 }

@@ -16,16 +16,10 @@ using testing::relative_error;
 
 class ConvDropConnect : public ConvDeviceTest {
  protected:
-  static ConvCall call() {
-    return {.form = GetParam(), .sizes = {2, 70, 10, 5, 7, 3}};
-  }
+  static ConvCall call() { return {.form = GetParam(), .sizes = {2, 70, 10, 5, 7, 3}}; }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Both,
-    ConvDropConnect,
-    conv_parameters(),
-    conv_parameter_name);
+INSTANTIATE_TEST_SUITE_P(Both, ConvDropConnect, conv_parameters(), conv_parameter_name);
 
 /// The mask that the seed stands for: element i of the taps in row-major order
 /// is kept when its random word is at least the threshold.
@@ -33,9 +27,7 @@ at::Tensor mask_of(const ConvCall& call, int64_t seed, double p) {
   const at::Tensor mask = at::empty(call.logit_shape(), at::kDouble);
   double* const out = mask.mutable_data_ptr<double>();
   for (int64_t i = 0; i < mask.numel(); ++i)
-    out[i] =
-        random_word(static_cast<uint64_t>(seed), static_cast<uint64_t>(i)) >=
-            drop_threshold(p)
+    out[i] = random_word(static_cast<uint64_t>(seed), static_cast<uint64_t>(i)) >= drop_threshold(p)
         ? 1
         : 0;
   return mask;
@@ -70,10 +62,7 @@ TEST_P(ConvDropConnect, MatchesTheReference) {
     const auto got = differentiate(dropped.function(), rounded, grad.to(type));
     EXPECT_LE(relative_error(got.y, want.y), testing::tolerance(type));
     for (size_t i = 0; i < got.grads.size(); ++i)
-      EXPECT_LE(
-          relative_error(got.grads[i], want.grads[i]),
-          testing::tolerance(type))
-          << i;
+      EXPECT_LE(relative_error(got.grads[i], want.grads[i]), testing::tolerance(type)) << i;
   }
 }
 

@@ -13,8 +13,8 @@ double tolerance(at::ScalarType type) {
 }
 
 const std::vector<at::ScalarType> kTypes = {at::kFloat, at::kDouble};
-const std::vector<std::vector<int64_t>> kShapes =
-    {{0, 4}, {1, 1}, {3, 5}, {2, 3, 7}, {5, 64}, {3, 11, 130}, {9, 513}};
+const std::vector<std::vector<int64_t>> kShapes = {
+    {0, 4}, {1, 1}, {3, 5}, {2, 3, 7}, {5, 64}, {3, 11, 130}, {9, 513}};
 
 TEST(DropoutOp, EqualsTheMaskOfRandomWords) {
   for (const auto type : kTypes)
@@ -52,25 +52,19 @@ TEST(DropoutOp, SeedsGiveDifferentMasks) {
   EXPECT_TRUE(at::equal(ops::dropout(x, 0.5, 1), ops::dropout(x, 0.5, 1)));
   EXPECT_FALSE(at::equal(ops::dropout(x, 0.5, 1), ops::dropout(x, 0.5, 2)));
   const uint64_t large = 0xfedcba9876543210ULL;
-  EXPECT_TRUE(
-      at::equal(ops::dropout(x, 0.5, large), plain_dropout(x, 0.5, large)));
+  EXPECT_TRUE(at::equal(ops::dropout(x, 0.5, large), plain_dropout(x, 0.5, large)));
 }
 
 TEST(DropoutOp, SaysWhatIsWrong) {
   const at::Tensor x = at::ones({3});
-  expect_error(
-      [&] { ops::dropout(x, 1.0, 1); },
-      "[dropout] p must be in [0, 1), but got 1");
-  expect_error(
-      [&] { ops::dropout(x, std::nan(""), 1); },
-      "[dropout] p must be in [0, 1)");
+  expect_error([&] { ops::dropout(x, 1.0, 1); }, "[dropout] p must be in [0, 1), but got 1");
+  expect_error([&] { ops::dropout(x, std::nan(""), 1); }, "[dropout] p must be in [0, 1)");
   expect_error(
       [&] { ops::dropout(x.to(at::kLong), 0.5, 1); },
       "[dropout] x must be of a floating-point type, but got Long");
   expect_error(
       [&] { ops::dropout(at::Tensor(), 0.5, 1); },
-      "[dropout] x must be of a floating-point type, but got an undefined "
-      "tensor");
+      "[dropout] x must be of a floating-point type, but got an undefined tensor");
 }
 
 /// Each operation beside its plain tensor algebra, which devices run.
@@ -85,17 +79,11 @@ std::vector<OperationAndReference> operations(double p, uint64_t seed) {
        [=](const Inputs& in) { return dropout_reference(in[0], p, seed); }},
       {[=](const Inputs& in) { return ops::glu(in[0], lengths); },
        [=](const Inputs& in) { return glu_reference(in[0], lengths); }},
-      {[=](const Inputs& in) {
-         return ops::layer_norm(in[0], in[1], in[2], 1e-3);
-       },
-       [=](const Inputs& in) {
-         return layer_norm_reference(in[0], in[1], in[2], 1e-3);
-       }}};
+      {[=](const Inputs& in) { return ops::layer_norm(in[0], in[1], in[2], 1e-3); },
+       [=](const Inputs& in) { return layer_norm_reference(in[0], in[1], in[2], 1e-3); }}};
   for (const auto activation : {Activation::kRelu, Activation::kSwish})
     all.push_back(
-        {[=](const Inputs& in) {
-           return ops::activation_dropout(in[0], activation, p, seed);
-         },
+        {[=](const Inputs& in) { return ops::activation_dropout(in[0], activation, p, seed); },
          [=](const Inputs& in) {
            return activation_dropout_reference(in[0], activation, p, seed);
          }});
@@ -109,9 +97,7 @@ TEST(ElementwiseReferences, EqualTheKernels) {
       expect_same(
           operation.kernel,
           operation.reference,
-          {random_normal({3, 11, 22}, type),
-           random_normal({22}, type),
-           random_normal({22}, type)},
+          {random_normal({3, 11, 22}, type), random_normal({22}, type), random_normal({22}, type)},
           tolerance(type));
 }
 
@@ -128,8 +114,7 @@ TEST(ElementwiseReferences, AreWhatOtherTypesRun) {
     const at::Tensor one = w.to(at::kFloat);
     EXPECT_LE(error(y, operation.kernel({wide, one, one})), 0x1p-8);
   }
-  EXPECT_TRUE(
-      at::equal(dropout_add(x, x, 0.5, 7), x + dropout_reference(x, 0.5, 7)));
+  EXPECT_TRUE(at::equal(dropout_add(x, x, 0.5, 7), x + dropout_reference(x, 0.5, 7)));
   EXPECT_LE(
       error(
           dropout_add_layer_norm(x, x, w, w, 0.5, 7),
@@ -142,8 +127,7 @@ TEST(ElementwiseKernels, RoundToBFloat16WhatTheyComputeInFloat32) {
   std::vector<Call> calls;
   for (const auto& operation : operations(0.5, 7))
     calls.push_back(operation.kernel);
-  calls.push_back(
-      [](const Inputs& in) { return dropout_add(in[0], in[0] * 2, 0.5, 7); });
+  calls.push_back([](const Inputs& in) { return dropout_add(in[0], in[0] * 2, 0.5, 7); });
   calls.push_back([](const Inputs& in) {
     return dropout_add_layer_norm(in[0], in[0] * 2, in[1], in[2], 0.5, 7);
   });
@@ -159,9 +143,7 @@ TEST(ElementwiseKernels, RoundToBFloat16WhatTheyComputeInFloat32) {
         if (!got[i].defined())
           continue;
         EXPECT_LE(error(got[i], want[i]), 0x1p-6) << i;
-        EXPECT_EQ(
-            got[i].scalar_type(),
-            i > 1 ? parameter.scalar_type() : at::kBFloat16);
+        EXPECT_EQ(got[i].scalar_type(), i > 1 ? parameter.scalar_type() : at::kBFloat16);
       }
     }
   }
@@ -175,14 +157,8 @@ TEST(ElementwiseReferences, DropTheSameElementsOfPartsOfABatch) {
   second.rows = 3;
   second.rows_before = 2;
   const at::Tensor whole = ops::dropout(x, 0.4, 42);
-  EXPECT_LE(
-      error(ops::dropout(x.narrow(0, 0, 2), 0.4, first), whole.narrow(0, 0, 2)),
-      1e-15);
-  EXPECT_LE(
-      error(
-          ops::dropout(x.narrow(0, 2, 3), 0.4, second),
-          whole.narrow(0, 2, 3)),
-      1e-15);
+  EXPECT_LE(error(ops::dropout(x.narrow(0, 0, 2), 0.4, first), whole.narrow(0, 0, 2)), 1e-15);
+  EXPECT_LE(error(ops::dropout(x.narrow(0, 2, 3), 0.4, second), whole.narrow(0, 2, 3)), 1e-15);
 }
 
 TEST(DropoutOp, RefusesASecondDerivative) {
@@ -206,9 +182,7 @@ TEST(DropoutAddOp, MatchesPlainAlgebra) {
       for (const auto& shape : kShapes)
         expect_same(
             [&](const Inputs& in) { return dropout_add(in[0], in[1], p, 3); },
-            [&](const Inputs& in) {
-              return in[1] + plain_dropout(in[0], p, 3);
-            },
+            [&](const Inputs& in) { return in[1] + plain_dropout(in[0], p, 3); },
             {random_normal(shape, type), random_normal(shape, type)},
             tolerance(type));
 }
@@ -221,8 +195,7 @@ TEST(DropoutAddOp, SaysWhatIsWrong) {
       "[dropout_add] residual must have the shape of x [2, 3], but got [3]");
   expect_error(
       [] { dropout_add(at::ones({2}), at::ones({2}, at::kDouble), 0.1, 1); },
-      "[dropout_add] residual must be Float like the other inputs, but got "
-      "Double");
+      "[dropout_add] residual must be Float like the other inputs, but got Double");
 }
 
 TEST(GluOp, MatchesATen) {
@@ -240,16 +213,11 @@ TEST(GluOp, ZeroesPaddingInOutputAndGradient) {
   const at::Tensor valid = at::arange(5).unsqueeze(0) < lengths.unsqueeze(1);
   // Padding may hold anything, NaN too.
   at::Tensor x = random_normal({3, 5, 14}, at::kDouble);
-  const at::Tensor poisoned =
-      at::where(valid.unsqueeze(-1), x, at::full_like(x, std::nan("")));
-  const auto got = with_gradients(
-      [&](const Inputs& in) { return ops::glu(in[0], lengths); },
-      {poisoned});
+  const at::Tensor poisoned = at::where(valid.unsqueeze(-1), x, at::full_like(x, std::nan("")));
+  const auto got =
+      with_gradients([&](const Inputs& in) { return ops::glu(in[0], lengths); }, {poisoned});
   const auto want = with_gradients(
-      [&](const Inputs& in) {
-        return at::glu(in[0], -1) * valid.unsqueeze(-1);
-      },
-      {x});
+      [&](const Inputs& in) { return at::glu(in[0], -1) * valid.unsqueeze(-1); }, {x});
   EXPECT_LE(error(got[0], want[0]), 1e-14);
   EXPECT_LE(error(got[1], want[1]), 1e-14);
 }
@@ -269,9 +237,7 @@ TEST(GluOp, SaysWhatIsWrong) {
       [] {
         ops::glu(at::ones({2, 3, 4}), at::ones({3}, at::kLong));
       },
-      "[glu] lengths must be int64 or int32 [B] on cpu with B = 2, but got "
-      "Long [3] on "
-      "cpu");
+      "[glu] lengths must be int64 or int32 [B] on cpu with B = 2, but got Long [3] on cpu");
   expect_error(
       [] {
         ops::glu(at::ones({2, 3, 4}), at::full({2}, 4, at::kLong));
@@ -284,21 +250,13 @@ TEST(ActivationDropoutOp, MatchesPlainAlgebra) {
     for (const double p : {0.0, 0.25})
       for (const auto& shape : kShapes) {
         expect_same(
-            [&](const Inputs& in) {
-              return activation_dropout(in[0], Activation::kRelu, p, 8);
-            },
-            [&](const Inputs& in) {
-              return plain_dropout(at::relu(in[0]), p, 8);
-            },
+            [&](const Inputs& in) { return activation_dropout(in[0], Activation::kRelu, p, 8); },
+            [&](const Inputs& in) { return plain_dropout(at::relu(in[0]), p, 8); },
             {random_normal(shape, type)},
             tolerance(type));
         expect_same(
-            [&](const Inputs& in) {
-              return activation_dropout(in[0], Activation::kSwish, p, 8);
-            },
-            [&](const Inputs& in) {
-              return plain_dropout(in[0] * in[0].sigmoid(), p, 8);
-            },
+            [&](const Inputs& in) { return activation_dropout(in[0], Activation::kSwish, p, 8); },
+            [&](const Inputs& in) { return plain_dropout(in[0] * in[0].sigmoid(), p, 8); },
             {random_normal(shape, type)},
             tolerance(type));
       }
@@ -308,21 +266,13 @@ TEST(ElementwiseOps, GradientsAreNumericalDerivatives) {
   const at::Tensor x = random_normal({2, 3, 6}, at::kDouble);
   const at::Tensor residual = random_normal({2, 3, 6}, at::kDouble);
   const at::Tensor lengths = at::tensor({3, 1}, at::kLong);
+  expect_numerical_gradients([](const Inputs& in) { return ops::dropout(in[0], 0.3, 2); }, {x});
   expect_numerical_gradients(
-      [](const Inputs& in) { return ops::dropout(in[0], 0.3, 2); },
-      {x});
-  expect_numerical_gradients(
-      [](const Inputs& in) { return dropout_add(in[0], in[1], 0.3, 2); },
-      {x, residual});
-  expect_numerical_gradients(
-      [&](const Inputs& in) { return ops::glu(in[0], lengths); },
-      {x});
+      [](const Inputs& in) { return dropout_add(in[0], in[1], 0.3, 2); }, {x, residual});
+  expect_numerical_gradients([&](const Inputs& in) { return ops::glu(in[0], lengths); }, {x});
   for (const Activation activation : {Activation::kRelu, Activation::kSwish})
     expect_numerical_gradients(
-        [&](const Inputs& in) {
-          return activation_dropout(in[0], activation, 0.3, 2);
-        },
-        {x});
+        [&](const Inputs& in) { return activation_dropout(in[0], activation, 0.3, 2); }, {x});
 }
 
 TEST(ElementwiseOps, ResultsDoNotDependOnTheNumberOfThreads) {
@@ -332,9 +282,7 @@ TEST(ElementwiseOps, ResultsDoNotDependOnTheNumberOfThreads) {
       [](const Inputs& in) { return ops::dropout(in[0], 0.3, 2); },
       [](const Inputs& in) { return dropout_add(in[0], in[1], 0.3, 2); },
       [](const Inputs& in) { return ops::glu(in[0]); },
-      [](const Inputs& in) {
-        return activation_dropout(in[0], Activation::kSwish, 0.3, 2);
-      }};
+      [](const Inputs& in) { return activation_dropout(in[0], Activation::kSwish, 0.3, 2); }};
   for (size_t k = 0; k < calls.size(); ++k) {
     const Inputs inputs = k == 1 ? Inputs{x, residual} : Inputs{x};
     std::vector<at::Tensor> want;

@@ -48,8 +48,7 @@ inline double error(const at::Tensor& got, const at::Tensor& want) {
     return 0;
   const at::Tensor g = got.detach().to(at::kDouble);
   const at::Tensor w = want.detach().to(at::kDouble);
-  return (g - w).abs().max().item<double>() /
-      std::max(1.0, w.abs().max().item<double>());
+  return (g - w).abs().max().item<double>() / std::max(1.0, w.abs().max().item<double>());
 }
 
 using Inputs = std::vector<at::Tensor>;
@@ -57,17 +56,13 @@ using Call = std::function<at::Tensor(const Inputs&)>;
 
 /// Output and gradients of sum(call(inputs) * g) for a g that depends only on
 /// the shape of the output.
-inline std::vector<at::Tensor> with_gradients(
-    const Call& call,
-    const Inputs& inputs) {
+inline std::vector<at::Tensor> with_gradients(const Call& call, const Inputs& inputs) {
   Inputs leaves;
   for (const at::Tensor& input : inputs)
     leaves.push_back(input.detach().clone().requires_grad_());
   const at::Tensor y = call(leaves);
-  const at::Tensor g = at::linspace(-1, 1.5, y.numel(), at::kDouble)
-                           .sin()
-                           .view(y.sizes())
-                           .to(y.scalar_type());
+  const at::Tensor g =
+      at::linspace(-1, 1.5, y.numel(), at::kDouble).sin().view(y.sizes()).to(y.scalar_type());
   (y * g).sum().backward();
   std::vector<at::Tensor> out = {y.detach()};
   for (const at::Tensor& leaf : leaves)
@@ -76,11 +71,7 @@ inline std::vector<at::Tensor> with_gradients(
 }
 
 /// Both calls agree in output and every gradient.
-inline void expect_same(
-    const Call& got,
-    const Call& want,
-    const Inputs& inputs,
-    double tolerance) {
+inline void expect_same(const Call& got, const Call& want, const Inputs& inputs, double tolerance) {
   const auto a = with_gradients(got, inputs);
   const auto b = with_gradients(want, inputs);
   for (size_t i = 0; i < a.size(); ++i)
@@ -94,8 +85,7 @@ inline void expect_numerical_gradients(const Call& call, const Inputs& inputs) {
   const auto value = [&](const Inputs& at_inputs) {
     const at::AutoGradMode no_grad(/*enabled=*/false);
     const at::Tensor y = call(at_inputs);
-    const at::Tensor g =
-        at::linspace(-1, 1.5, y.numel(), at::kDouble).sin().view(y.sizes());
+    const at::Tensor g = at::linspace(-1, 1.5, y.numel(), at::kDouble).sin().view(y.sizes());
     return (y * g).sum().item<double>();
   };
   constexpr double kStep = 1e-6;
@@ -118,16 +108,12 @@ inline void expect_numerical_gradients(const Call& call, const Inputs& inputs) {
 }
 
 /// The call throws a c10::Error whose message holds `text`.
-inline void expect_error(
-    const std::function<void()>& call,
-    const std::string& text) {
+inline void expect_error(const std::function<void()>& call, const std::string& text) {
   try {
     call();
     FAIL() << "no error, wanted: " << text;
   } catch (const c10::Error& e) {
-    EXPECT_NE(
-        std::string(e.what_without_backtrace()).find(text),
-        std::string::npos)
+    EXPECT_NE(std::string(e.what_without_backtrace()).find(text), std::string::npos)
         << e.what_without_backtrace();
   }
 }
@@ -135,9 +121,7 @@ inline void expect_error(
 /// Sets LibTorch's thread count for one scope.
 class ThreadCount {
  public:
-  explicit ThreadCount(int count) : before_(at::get_num_threads()) {
-    at::set_num_threads(count);
-  }
+  explicit ThreadCount(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
   ~ThreadCount() { at::set_num_threads(before_); }
   ThreadCount(const ThreadCount&) = delete;
   ThreadCount& operator=(const ThreadCount&) = delete;

@@ -50,15 +50,12 @@ inline std::vector<TensorCase> cases_of(const std::string& op) {
   return cases;
 }
 
-inline std::optional<at::Tensor> maybe(
-    const TensorCase& golden,
-    const std::string& name) {
+inline std::optional<at::Tensor> maybe(const TensorCase& golden, const std::string& name) {
   return golden.has(name) ? std::optional(golden.at(name)) : std::nullopt;
 }
 
 /// The tensor in type `type`, or undefined.
-inline at::Tensor
-typed(const TensorCase& golden, const std::string& name, at::ScalarType type) {
+inline at::Tensor typed(const TensorCase& golden, const std::string& name, at::ScalarType type) {
   return golden.has(name) ? golden.at(name).to(type) : at::Tensor();
 }
 
@@ -78,9 +75,7 @@ inline std::optional<at::Tensor> optional(const at::Tensor& tensor) {
 inline std::vector<int64_t> chunks(const TensorCase& golden, bool single) {
   if (!single)
     return golden.numbers("chunks");
-  return std::vector<int64_t>(
-      static_cast<size_t>(golden.at("x").size(1)),
-      int64_t{1});
+  return std::vector<int64_t>(static_cast<size_t>(golden.at("x").size(1)), int64_t{1});
 }
 
 /// Runs step(first, count) -> [B, count, C] over the chunks; zero at padding.
@@ -96,8 +91,7 @@ at::Tensor stepped(const TensorCase& golden, bool single, const Step& step) {
   const at::Tensor y = at::cat(parts, 1);
   if (!golden.has("lengths"))
     return y;
-  const at::Tensor valid =
-      at::arange(y.size(1)).lt(golden.at("lengths").unsqueeze(1));
+  const at::Tensor valid = at::arange(y.size(1)).lt(golden.at("lengths").unsqueeze(1));
   return y * valid.unsqueeze(2);
 }
 
@@ -111,9 +105,7 @@ inline void expect_golden(
   size_t next = 0;
   for (const std::string& name : names)
     if (golden.has(name)) {
-      EXPECT_LE(
-          relative_error(got.grads[next], golden.at("grad_" + name)),
-          bound)
+      EXPECT_LE(relative_error(got.grads[next], golden.at("grad_" + name)), bound)
           << "grad_" << name;
       ++next;
     }
@@ -128,12 +120,8 @@ void for_each(const std::vector<TensorCase>& cases, const Check& check) {
     const testing::DeviceScope scope(device);
     for (const TensorCase& golden : cases)
       for (const at::ScalarType type : kTypes) {
-        SCOPED_TRACE(concat(
-            golden.name,
-            " in ",
-            c10::toString(type),
-            " on ",
-            testing::test_device()));
+        SCOPED_TRACE(
+            concat(golden.name, " in ", c10::toString(type), " on ", testing::test_device()));
         check(golden, type);
       }
   }
@@ -150,9 +138,7 @@ void for_each_case(const std::string& op, const Check& check) {
 template <class Check>
 void for_each_causal_case(const std::string& op, const Check& check) {
   std::vector<TensorCase> cases = cases_of(op);
-  std::erase_if(cases, [](const auto& golden) {
-    return !golden.flag("causal");
-  });
+  std::erase_if(cases, [](const auto& golden) { return !golden.flag("causal"); });
   EXPECT_FALSE(cases.empty()) << "no causal golden case of " << op;
   for_each(cases, [&](const TensorCase& golden, at::ScalarType type) {
     for (const bool single : {false, true})

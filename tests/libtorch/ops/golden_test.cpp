@@ -24,9 +24,7 @@ void check_lightconv(const TensorCase& golden, at::ScalarType type) {
          .lengths = maybe(golden, "lengths")});
   };
   const std::vector<at::Tensor> inputs = {
-      typed(golden, "x", type),
-      typed(golden, "weight", type),
-      typed(golden, "bias", type)};
+      typed(golden, "x", type), typed(golden, "weight", type), typed(golden, "bias", type)};
   expect_golden(
       golden,
       differentiate(function, inputs, typed(golden, "grad_output", type)),
@@ -38,23 +36,17 @@ void check_lightconv(const TensorCase& golden, at::ScalarType type) {
 at::Tensor dropped_taps(const TensorCase& golden, const std::string& name) {
   const at::Tensor logits = golden.at(name);
   const at::Tensor taps = normalize_reference(logits, normalization(golden));
-  return golden.has("drop_mask")
-      ? taps * golden.at("drop_mask") / (1 - golden.real("drop_p", 0))
-      : taps;
+  return golden.has("drop_mask") ? taps * golden.at("drop_mask") / (1 - golden.real("drop_p", 0))
+                                 : taps;
 }
 
-void check_lightconv_steps(
-    const TensorCase& golden,
-    at::ScalarType type,
-    bool single) {
+void check_lightconv_steps(const TensorCase& golden, at::ScalarType type, bool single) {
   const at::Tensor x = typed(golden, "x", type);
   const bool drops = golden.has("drop_mask");
   const at::Tensor weight = drops
-      ? dropped_taps(golden, "weight")
-            .to(type == at::kBFloat16 ? at::kFloat : type)
+      ? dropped_taps(golden, "weight").to(type == at::kBFloat16 ? at::kFloat : type)
       : typed(golden, "weight", type);
-  at::Tensor state =
-      conv_initial_state(x.size(0), weight.size(1), x.size(2), x.options());
+  at::Tensor state = conv_initial_state(x.size(0), weight.size(1), x.size(2), x.options());
   const auto step = [&](int64_t first, int64_t count) {
     return device::lightconv_step(
         x.narrow(1, first, count),
@@ -64,15 +56,11 @@ void check_lightconv_steps(
         {.normalization = drops ? Normalization::kNone : normalization(golden),
          .bias = optional(typed(golden, "bias", type))});
   };
-  EXPECT_LE(
-      relative_error(stepped(golden, single, step), golden.at("y")),
-      tolerance(type));
+  EXPECT_LE(relative_error(stepped(golden, single, step), golden.at("y")), tolerance(type));
 }
 
 Differentiated run_dynamicconv(
-    const TensorCase& golden,
-    at::ScalarType type,
-    at::ScalarType logits_type) {
+    const TensorCase& golden, at::ScalarType type, at::ScalarType logits_type) {
   const auto function = [&](const std::vector<at::Tensor>& in) {
     return device::dynamicconv(
         in[0],
@@ -91,18 +79,13 @@ Differentiated run_dynamicconv(
       typed(golden, "grad_output", type));
 }
 
-void check_dynamicconv_steps(
-    const TensorCase& golden,
-    at::ScalarType type,
-    bool single) {
+void check_dynamicconv_steps(const TensorCase& golden, at::ScalarType type, bool single) {
   const at::Tensor x = typed(golden, "x", type);
   const bool drops = golden.has("drop_mask");
   const at::Tensor logits = drops
-      ? dropped_taps(golden, "logits")
-            .to(type == at::kBFloat16 ? at::kFloat : type)
+      ? dropped_taps(golden, "logits").to(type == at::kBFloat16 ? at::kFloat : type)
       : typed(golden, "logits", type);
-  at::Tensor state =
-      conv_initial_state(x.size(0), logits.size(3), x.size(2), x.options());
+  at::Tensor state = conv_initial_state(x.size(0), logits.size(3), x.size(2), x.options());
   const auto step = [&](int64_t first, int64_t count) {
     return device::dynamicconv_step(
         x.narrow(1, first, count),
@@ -112,9 +95,7 @@ void check_dynamicconv_steps(
         {.normalization = drops ? Normalization::kNone : normalization(golden),
          .bias = optional(typed(golden, "conv_bias", type))});
   };
-  EXPECT_LE(
-      relative_error(stepped(golden, single, step), golden.at("y")),
-      tolerance(type));
+  EXPECT_LE(relative_error(stepped(golden, single, step), golden.at("y")), tolerance(type));
 }
 
 /// The layer: logits from the zero-filled input by a linear map, in x's type.
@@ -127,8 +108,7 @@ void check_dynamicconv_layer(const TensorCase& golden, at::ScalarType type) {
       x = x * at::arange(x.size(1)).lt(lengths->unsqueeze(1)).unsqueeze(2);
     const at::Tensor logits =
         at::linear(x, in[1], optional(in[2]))
-            .reshape(
-                {x.size(0), x.size(1), heads, golden.number("kernel_size")});
+            .reshape({x.size(0), x.size(1), heads, golden.number("kernel_size")});
     return device::dynamicconv(
         x,
         logits,
@@ -139,10 +119,7 @@ void check_dynamicconv_layer(const TensorCase& golden, at::ScalarType type) {
          .lengths = lengths});
   };
   const std::vector<std::string> names = {
-      "x",
-      "weight_linear.weight",
-      "weight_linear.bias",
-      "conv_bias"};
+      "x", "weight_linear.weight", "weight_linear.bias", "conv_bias"};
   std::vector<at::Tensor> inputs;
   for (const std::string& name : names)
     inputs.push_back(typed(golden, name, type));
@@ -171,21 +148,16 @@ TEST(DepthwiseConvGolden, ValuesAndGradients) {
 }
 
 TEST(DepthwiseConvGolden, ChunksAndSingleTokens) {
-  for_each_causal_case(
-      "depthwise_conv",
-      [](TensorCase golden, auto type, bool single) {
-        golden.metadata["weight_norm"] = "none";
-        check_lightconv_steps(golden, type, single);
-      });
+  for_each_causal_case("depthwise_conv", [](TensorCase golden, auto type, bool single) {
+    golden.metadata["weight_norm"] = "none";
+    check_lightconv_steps(golden, type, single);
+  });
 }
 
 TEST(DynamicConvGolden, ValuesAndGradients) {
   for_each_case("dynamic_conv", [](const auto& golden, auto type) {
     expect_golden(
-        golden,
-        run_dynamicconv(golden, type, type),
-        {"x", "logits", "conv_bias"},
-        tolerance(type));
+        golden, run_dynamicconv(golden, type, type), {"x", "logits", "conv_bias"}, tolerance(type));
   });
 }
 
@@ -225,10 +197,7 @@ TEST(WeightNormalizationGolden, ValuesAndGradients) {
     };
     expect_golden(
         golden,
-        differentiate(
-            function,
-            {typed(golden, "w", type)},
-            typed(golden, "grad_output", type)),
+        differentiate(function, {typed(golden, "w", type)}, typed(golden, "grad_output", type)),
         {"w"},
         tolerance(type));
   });

@@ -23,9 +23,8 @@ at::Tensor tensor_of(const GoldenCase& golden, const std::string& name) {
 CrossEntropyOptions options_of(const GoldenCase& golden) {
   CrossEntropyOptions options;
   options.smoothing = golden.number("label_smoothing");
-  options.form = golden.text("smoothing_form") == "all"
-      ? SmoothingForm::kAll
-      : SmoothingForm::kOthers;
+  options.form =
+      golden.text("smoothing_form") == "all" ? SmoothingForm::kAll : SmoothingForm::kOthers;
   options.ignore_index = std::stoll(golden.text("pad_index"));
   return options;
 }
@@ -38,14 +37,12 @@ void expect_golden(
   const double bound = type == at::kDouble ? 1e-12 : 1e-5;
   const at::Tensor want_gradient = tensor_of(golden, "grad_logits");
   const int64_t V = want_gradient.size(-1);
-  const at::Tensor logits =
-      tensor_of(golden, "logits").view({-1, V}).to(type).requires_grad_();
+  const at::Tensor logits = tensor_of(golden, "logits").view({-1, V}).to(type).requires_grad_();
   const CrossEntropySums sums = call(logits);
   EXPECT_FALSE(sums.nll.requires_grad());
   sums.loss.backward();
   const auto relative = [](const at::Tensor& got, const at::Tensor& want) {
-    return ((got.to(at::kDouble) - want).abs().max() / want.abs().max())
-        .item<double>();
+    return ((got.to(at::kDouble) - want).abs().max() / want.abs().max()).item<double>();
   };
   EXPECT_LE(relative(sums.loss.detach(), tensor_of(golden, "loss")), bound);
   EXPECT_LE(relative(sums.nll, tensor_of(golden, "nll_loss")), bound);
@@ -71,16 +68,11 @@ TEST(LinearCrossEntropy, SixteenBitsGiveTheSumsOfFloat32) {
           w.requires_grad_();
           const auto sums = linear_cross_entropy(h, w, target, options);
           (sums.loss * 3).backward();
-          return std::vector<at::Tensor>{
-              sums.loss,
-              sums.nll,
-              h.grad(),
-              w.grad()};
+          return std::vector<at::Tensor>{sums.loss, sums.nll, h.grad(), w.grad()};
         };
         const auto want = run(hidden.clone(), weight.clone());
         const auto got =
-            run(hidden.to(at::kBFloat16),
-                same_type ? weight.to(at::kBFloat16) : weight.clone());
+            run(hidden.to(at::kBFloat16), same_type ? weight.to(at::kBFloat16) : weight.clone());
         EXPECT_EQ(got[0].scalar_type(), at::kFloat);
         EXPECT_LE(error(got[0], want[0]), 1e-6);
         EXPECT_LE(error(got[1], want[1]), 1e-6);
@@ -134,13 +126,9 @@ TEST(LinearCrossEntropy, ScalesBeforeItRounds) {
   weight.requires_grad_();
   CrossEntropyOptions options;
   options.gradient_scale = at::scalar_tensor(0x1p15, at::kFloat);
-  linear_cross_entropy(hidden, weight, at::tensor({0}, at::kLong), options)
-      .loss.backward();
+  linear_cross_entropy(hidden, weight, at::tensor({0}, at::kLong), options).loss.backward();
   const double other = std::exp(-20.0);  // probability of another word
-  EXPECT_NEAR(
-      weight.grad()[1].item<double>(),
-      0x1p15 * other,
-      0x1p15 * other / 100);
+  EXPECT_NEAR(weight.grad()[1].item<double>(), 0x1p15 * other, 0x1p15 * other / 100);
 }
 
 TEST(CrossEntropyGolden, ReferenceAndFusedMatchEveryCase) {
@@ -161,8 +149,7 @@ TEST(CrossEntropyGolden, ReferenceAndFusedMatchEveryCase) {
         expect_golden(
             golden,
             [&](const at::Tensor& logits) {
-              const at::Tensor identity =
-                  at::eye(logits.size(1), logits.options());
+              const at::Tensor identity = at::eye(logits.size(1), logits.options());
               return linear_cross_entropy(logits, identity, target, options);
             },
             type);
@@ -176,11 +163,7 @@ struct Problem {
 };
 
 /// Every fourth target is ignored when `padded`.
-Problem random_problem(
-    int64_t rows,
-    int64_t vocabulary,
-    at::ScalarType type,
-    bool padded) {
+Problem random_problem(int64_t rows, int64_t vocabulary, at::ScalarType type, bool padded) {
   at::manual_seed(rows + vocabulary);
   Problem problem{
       random_normal({rows, 9}, type),
@@ -205,19 +188,10 @@ TEST(LinearCrossEntropyOp, MatchesTheReferenceForEveryChunkSize) {
             options.chunk_rows = chunk;
             expect_same(
                 [&](const Inputs& in) {
-                  return linear_cross_entropy(
-                             in[0],
-                             in[1],
-                             problem.target,
-                             options)
-                      .loss;
+                  return linear_cross_entropy(in[0], in[1], problem.target, options).loss;
                 },
                 [&](const Inputs& in) {
-                  return cross_entropy_reference(
-                             in[0].mm(in[1].t()),
-                             problem.target,
-                             options)
-                      .loss;
+                  return cross_entropy_reference(in[0].mm(in[1].t()), problem.target, options).loss;
                 },
                 {problem.hidden, problem.weight},
                 type == at::kDouble ? 1e-12 : 3e-6);
@@ -233,8 +207,7 @@ TEST(LinearCrossEntropyOp, GradientsAreNumericalDerivatives) {
     options.chunk_rows = 2;
     expect_numerical_gradients(
         [&](const Inputs& in) {
-          return linear_cross_entropy(in[0], in[1], problem.target, options)
-              .loss;
+          return linear_cross_entropy(in[0], in[1], problem.target, options).loss;
         },
         {problem.hidden, problem.weight});
   }
@@ -244,22 +217,16 @@ TEST(LinearCrossEntropyOp, LossIsTheSameWithoutGradients) {
   const Problem problem = random_problem(20, 50, at::kFloat, /*padded=*/true);
   CrossEntropyOptions options;
   options.smoothing = 0.1;
-  const auto plain = linear_cross_entropy(
-      problem.hidden,
-      problem.weight,
-      problem.target,
-      options);
+  const auto plain = linear_cross_entropy(problem.hidden, problem.weight, problem.target, options);
   EXPECT_FALSE(plain.loss.requires_grad());
   const at::Tensor weight = problem.weight.clone().requires_grad_();
-  const auto kept =
-      linear_cross_entropy(problem.hidden, weight, problem.target, options);
+  const auto kept = linear_cross_entropy(problem.hidden, weight, problem.target, options);
   EXPECT_TRUE(kept.loss.requires_grad());
   EXPECT_TRUE(at::equal(kept.loss.detach(), plain.loss));
   EXPECT_TRUE(at::equal(kept.nll, plain.nll));
   const at::AutoGradMode no_grad(/*enabled=*/false);
   EXPECT_FALSE(
-      linear_cross_entropy(problem.hidden, weight, problem.target, options)
-          .loss.requires_grad());
+      linear_cross_entropy(problem.hidden, weight, problem.target, options).loss.requires_grad());
 }
 
 TEST(LinearCrossEntropyOp, OnlyWhatWantsAGradientGetsOne) {
@@ -272,22 +239,12 @@ TEST(LinearCrossEntropyOp, OnlyWhatWantsAGradientGetsOne) {
       {problem.hidden, problem.weight});
   const auto hidden_only = with_gradients(
       [&](const Inputs& in) {
-        return linear_cross_entropy(
-                   in[0],
-                   problem.weight,
-                   problem.target,
-                   options)
-            .loss;
+        return linear_cross_entropy(in[0], problem.weight, problem.target, options).loss;
       },
       {problem.hidden});
   const auto weight_only = with_gradients(
       [&](const Inputs& in) {
-        return linear_cross_entropy(
-                   problem.hidden,
-                   in[0],
-                   problem.target,
-                   options)
-            .loss;
+        return linear_cross_entropy(problem.hidden, in[0], problem.target, options).loss;
       },
       {problem.weight});
   EXPECT_TRUE(at::equal(hidden_only[1], want[1]));
@@ -308,8 +265,7 @@ TEST(LinearCrossEntropyOp, IncomingGradientScalesAndMayComeTwice) {
 TEST(LinearCrossEntropyOp, AccumulatingIntoGradLeavesSavedOnesAlone) {
   const Problem problem = random_problem(6, 10, at::kDouble, /*padded=*/false);
   const at::Tensor hidden = problem.hidden.clone().requires_grad_();
-  const auto sums =
-      linear_cross_entropy(hidden, problem.weight, problem.target, {});
+  const auto sums = linear_cross_entropy(hidden, problem.weight, problem.target, {});
   sums.loss.backward({}, /*retain_graph=*/true);
   const at::Tensor once = hidden.grad().clone();
   hidden.grad().add_(100);
@@ -326,19 +282,13 @@ TEST(LinearCrossEntropyOp, NanAndInfinityReachTheLoss) {
     CrossEntropyOptions options;
     options.smoothing = 0.1;
     const auto sums = linear_cross_entropy(
-        problem.hidden.requires_grad_(),
-        problem.weight,
-        problem.target,
-        options);
+        problem.hidden.requires_grad_(), problem.weight, problem.target, options);
     EXPECT_FALSE(std::isfinite(sums.loss.item<double>())) << bad;
     // A bad row that is ignored is not looked at.
     problem.target[17] = 1;
-    EXPECT_TRUE(std::isfinite(linear_cross_entropy(
-                                  problem.hidden,
-                                  problem.weight,
-                                  problem.target,
-                                  options)
-                                  .loss.item<double>()));
+    EXPECT_TRUE(
+        std::isfinite(linear_cross_entropy(problem.hidden, problem.weight, problem.target, options)
+                          .loss.item<double>()));
   }
 }
 
@@ -346,9 +296,7 @@ TEST(LinearCrossEntropyOp, AllRowsIgnoredGiveZero) {
   Problem problem = random_problem(5, 10, at::kFloat, /*padded=*/false);
   problem.target.fill_(1);
   const auto out = with_gradients(
-      [&](const Inputs& in) {
-        return linear_cross_entropy(in[0], in[1], problem.target, {}).loss;
-      },
+      [&](const Inputs& in) { return linear_cross_entropy(in[0], in[1], problem.target, {}).loss; },
       {problem.hidden, problem.weight});
   EXPECT_EQ(out[0].item<float>(), 0);
   EXPECT_TRUE(at::equal(out[1], at::zeros_like(problem.hidden)));
@@ -358,11 +306,7 @@ TEST(LinearCrossEntropyOp, AllRowsIgnoredGiveZero) {
 TEST(LinearCrossEntropyOp, ScalarsHaveTheTypeOfTheInputs) {
   for (const auto type : {at::kFloat, at::kDouble}) {
     const Problem problem = random_problem(5, 10, type, /*padded=*/false);
-    const auto sums = linear_cross_entropy(
-        problem.hidden,
-        problem.weight,
-        problem.target,
-        {});
+    const auto sums = linear_cross_entropy(problem.hidden, problem.weight, problem.target, {});
     EXPECT_EQ(sums.loss.scalar_type(), type);
     EXPECT_EQ(sums.loss.dim(), 0);
     EXPECT_EQ(sums.nll.scalar_type(), type);
@@ -381,19 +325,14 @@ TEST(LinearCrossEntropyOp, SaysWhatIsWrong) {
   };
   expect_error(
       call(at::ones({2, 3}), weight, target, {}),
-      "[linear_cross_entropy] hidden must be [M, C] and weight [V, C], but got "
-      "[2, 3] and [5, 4]");
+      "[linear_cross_entropy] hidden must be [M, C] and weight [V, C], but got [2, 3] and [5, 4]");
   expect_error(
       call(hidden, weight, at::tensor({0, 5}, at::kLong), {}),
-      "[linear_cross_entropy] targets must be in [0, 5) or the ignored 1, but "
-      "got 5 in row 1");
-  expect_error(
-      call(hidden, weight, at::tensor({0, -100}, at::kLong), {}),
-      "but got -100 in row 1");
+      "[linear_cross_entropy] targets must be in [0, 5) or the ignored 1, but got 5 in row 1");
+  expect_error(call(hidden, weight, at::tensor({0, -100}, at::kLong), {}), "but got -100 in row 1");
   expect_error(
       call(hidden, weight, at::tensor({0}, at::kLong), {}),
-      "[linear_cross_entropy] target must be int64 [M] on the CPU with M = 2, "
-      "but got Long [1]");
+      "[linear_cross_entropy] target must be int64 [M] on the CPU with M = 2, but got Long [1]");
   CrossEntropyOptions options;
   options.smoothing = 1;
   expect_error(
@@ -408,8 +347,7 @@ TEST(LinearCrossEntropyOp, SaysWhatIsWrong) {
   options.form = SmoothingForm::kOthers;
   expect_error(
       call(hidden, at::ones({1, 4}), at::zeros({2}, at::kLong), options),
-      "[linear_cross_entropy] the vocabulary must hold 2 words or more, but "
-      "got 1");
+      "[linear_cross_entropy] the vocabulary must hold 2 words or more, but got 1");
   expect_error(
       [&] { cross_entropy_reference(at::ones({4}), target, {}); },
       "[cross_entropy_reference] logits must be [M, V], but got [4]");
@@ -424,8 +362,7 @@ TEST(LinearCrossEntropyOp, IgnoreIndexMayLieOutsideTheVocabulary) {
   const at::Tensor logits = problem.hidden.mm(problem.weight.t());
   EXPECT_LE(
       error(
-          linear_cross_entropy(problem.hidden, problem.weight, target, options)
-              .loss,
+          linear_cross_entropy(problem.hidden, problem.weight, target, options).loss,
           cross_entropy_reference(logits, target, options).loss),
       1e-12);
 }

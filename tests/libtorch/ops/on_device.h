@@ -31,8 +31,7 @@ inline at::Tensor there(const at::Tensor& tensor) {
       ? moved
       : at::stack({moved, moved}, -1).select(-1, 1);
 }
-inline std::optional<at::Tensor> there(
-    const std::optional<at::Tensor>& tensor) {
+inline std::optional<at::Tensor> there(const std::optional<at::Tensor>& tensor) {
   return tensor ? std::optional(there(*tensor)) : std::nullopt;
 }
 inline DropConnect there(const DropConnect& drop) {
@@ -51,18 +50,12 @@ inline at::Tensor back(const at::Tensor& result, const at::Tensor& x) {
 }
 
 inline at::Tensor lightconv(
-    const at::Tensor& x,
-    const at::Tensor& weight,
-    const LightConvFuncOptions& options) {
+    const at::Tensor& x, const at::Tensor& weight, const LightConvFuncOptions& options) {
   return back(ops::lightconv(there(x), there(weight), conv_there(options)), x);
 }
 inline at::Tensor dynamicconv(
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    const DynamicConvFuncOptions& options) {
-  return back(
-      ops::dynamicconv(there(x), there(logits), conv_there(options)),
-      x);
+    const at::Tensor& x, const at::Tensor& logits, const DynamicConvFuncOptions& options) {
+  return back(ops::dynamicconv(there(x), there(logits), conv_there(options)), x);
 }
 inline at::Tensor talk(
     const at::Tensor& x,
@@ -73,19 +66,14 @@ inline at::Tensor talk(
   return back(ops::talk(there(x), there(left), there(right), options), x);
 }
 inline at::Tensor cumulative_average(
-    const at::Tensor& x,
-    const std::optional<at::Tensor>& lengths = {}) {
+    const at::Tensor& x, const std::optional<at::Tensor>& lengths = {}) {
   return back(ops::cumulative_average(there(x), there(lengths)), x);
 }
 
 /// Runs step(moved), the state on the device, for the inputs x, and brings the
 /// state back.
 template <class Step>
-at::Tensor with_state(
-    const at::Tensor& x,
-    at::Tensor& state,
-    at::Tensor moved,
-    const Step& step) {
+at::Tensor with_state(const at::Tensor& x, at::Tensor& state, at::Tensor moved, const Step& step) {
   const at::Tensor y = back(step(moved), x);
   if (!moved.is_same(state))
     state.copy_(moved);
@@ -99,12 +87,7 @@ inline at::Tensor lightconv_step(
     ConvStepOptions options) {
   options.bias = there(options.bias);
   return with_state(x, state, there(state), [&](at::Tensor& moved) {
-    return ops::lightconv_step(
-        there(x),
-        moved,
-        there(position),
-        there(weight),
-        options);
+    return ops::lightconv_step(there(x), moved, there(position), there(weight), options);
   });
 }
 inline at::Tensor dynamicconv_step(
@@ -115,12 +98,7 @@ inline at::Tensor dynamicconv_step(
     ConvStepOptions options) {
   options.bias = there(options.bias);
   return with_state(x, state, there(state), [&](at::Tensor& moved) {
-    return ops::dynamicconv_step(
-        there(x),
-        moved,
-        there(position),
-        there(logits),
-        options);
+    return ops::dynamicconv_step(there(x), moved, there(position), there(logits), options);
   });
 }
 inline at::Tensor talk_step(
@@ -130,18 +108,11 @@ inline at::Tensor talk_step(
     const at::Tensor& left,
     int64_t max_left) {
   return with_state(x, state, there(state), [&](at::Tensor& moved) {
-    return ops::talk_step(
-        there(x),
-        moved,
-        there(position),
-        there(left),
-        max_left);
+    return ops::talk_step(there(x), moved, there(position), there(left), max_left);
   });
 }
 inline at::Tensor cumulative_average_step(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position) {
+    const at::Tensor& x, at::Tensor& state, const at::Tensor& position) {
   return with_state(x, state, moved_there(state), [&](at::Tensor& moved) {
     return ops::cumulative_average_step(there(x), moved, there(position));
   });

@@ -30,12 +30,10 @@ std::vector<RecordedCall> recorded_calls(const Work& work) {
   static std::vector<RecordedCall>* calls = nullptr;
   std::vector<RecordedCall> made;
   calls = &made;
-  const auto start = [](const at::RecordFunction& call)
-      -> std::unique_ptr<at::ObserverContext> {
+  const auto start = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
     const auto inputs = call.inputs();
     const std::lock_guard lock(mutex);
-    calls->push_back(
-        {call.name(), std::vector<c10::IValue>(inputs.begin(), inputs.end())});
+    calls->push_back({call.name(), std::vector<c10::IValue>(inputs.begin(), inputs.end())});
     return nullptr;
   };
   observed(at::RecordFunctionCallback(start), work);
@@ -43,24 +41,17 @@ std::vector<RecordedCall> recorded_calls(const Work& work) {
 }
 
 /// Calls of that name.
-inline int64_t count_calls(
-    const std::vector<RecordedCall>& calls,
-    const std::string& name) {
-  return std::count_if(calls.begin(), calls.end(), [&](const auto& call) {
-    return call.name == name;
-  });
+inline int64_t count_calls(const std::vector<RecordedCall>& calls, const std::string& name) {
+  return std::count_if(
+      calls.begin(), calls.end(), [&](const auto& call) { return call.name == name; });
 }
 
 /// The list of bools among the inputs of the first call of that name. (The
 /// layers of the dispatcher that a call goes through are recorded one by one.)
-inline std::vector<bool> mask_of(
-    const std::vector<RecordedCall>& calls,
-    const std::string& name) {
+inline std::vector<bool> mask_of(const std::vector<RecordedCall>& calls, const std::string& name) {
   std::vector<bool> mask;
   const auto call =
-      std::find_if(calls.begin(), calls.end(), [&](const auto& some) {
-        return some.name == name;
-      });
+      std::find_if(calls.begin(), calls.end(), [&](const auto& some) { return some.name == name; });
   if (call == calls.end())
     return mask;
   for (const c10::IValue& input : call->inputs)
@@ -81,10 +72,7 @@ inline void expect_only_wanted_gradients(
   const auto all = differentiate(run, inputs, grad).grads;
   for (int set = 1; set < 8; ++set) {
     SCOPED_TRACE(concat("set ", set));
-    const std::vector<bool> wanted = {
-        (set & 1) != 0,
-        (set & 2) != 0,
-        (set & 4) != 0};
+    const std::vector<bool> wanted = {(set & 1) != 0, (set & 2) != 0, (set & 4) != 0};
     std::vector<at::Tensor> in;
     for (size_t i = 0; i < wanted.size(); ++i)
       in.push_back(inputs[i].clone().requires_grad_(wanted[i]));

@@ -8,10 +8,7 @@ namespace seqconv::ops {
 using namespace internal;
 namespace {
 
-Differentiated run_talk(
-    const TensorCase& golden,
-    at::ScalarType type,
-    at::ScalarType offset_type) {
+Differentiated run_talk(const TensorCase& golden, at::ScalarType type, at::ScalarType offset_type) {
   const auto function = [&](const std::vector<at::Tensor>& in) {
     return device::talk(
         in[0],
@@ -30,17 +27,12 @@ Differentiated run_talk(
 }
 
 void check_talk_steps(
-    const TensorCase& golden,
-    const std::string& offsets,
-    at::ScalarType type,
-    bool single) {
+    const TensorCase& golden, const std::string& offsets, at::ScalarType type, bool single) {
   const at::Tensor x = typed(golden, "x", type);
-  const at::Tensor left =
-      typed(golden, offsets, type == at::kBFloat16 ? at::kFloat : type);
+  const at::Tensor left = typed(golden, offsets, type == at::kBFloat16 ? at::kFloat : type);
   const double most = left.max().item<double>() > 1 ? 2.0 : 1.0;
   const int64_t max_left = golden.number("max_left");
-  at::Tensor state =
-      talk_initial_state(x.size(0), max_left, x.size(2), x.options(), most);
+  at::Tensor state = talk_initial_state(x.size(0), max_left, x.size(2), x.options(), most);
   const auto step = [&](int64_t first, int64_t count) {
     return device::talk_step(
         x.narrow(1, first, count),
@@ -49,9 +41,7 @@ void check_talk_steps(
         left.narrow(1, first, count),
         max_left);
   };
-  EXPECT_LE(
-      relative_error(stepped(golden, single, step), golden.at("y")),
-      tolerance(type));
+  EXPECT_LE(relative_error(stepped(golden, single, step), golden.at("y")), tolerance(type));
 }
 
 /// The layer: offsets are a sigmoid of a linear map, here in float32 or wider
@@ -65,11 +55,9 @@ void check_talk_layer(const TensorCase& golden, at::ScalarType type) {
     at::Tensor x = in[0];
     if (lengths)
       x = x * at::arange(x.size(1)).lt(lengths->unsqueeze(1)).unsqueeze(2);
-    at::Tensor offsets =
-        at::linear(x.to(wide), in[1], in[2]).sigmoid();  // [B, T, H or 2H]
+    at::Tensor offsets = at::linear(x.to(wide), in[1], in[2]).sigmoid();  // [B, T, H or 2H]
     if (golden.has("drop_mask"))
-      offsets = offsets * golden.at("drop_mask").to(wide) /
-          (1 - golden.real("drop_p", 0));
+      offsets = offsets * golden.at("drop_mask").to(wide) / (1 - golden.real("drop_p", 0));
     return device::talk(
         x,
         offsets.narrow(2, 0, heads),

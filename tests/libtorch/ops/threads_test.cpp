@@ -80,8 +80,7 @@ TEST_F(Threads, OneOpenMpLibraryIsLoaded) {
 
 /// y and gradients with each number of threads, to be the same bits.
 void expect_same_for_any_threads(
-    const testing::TensorFunction& function,
-    const std::vector<at::Tensor>& inputs) {
+    const testing::TensorFunction& function, const std::vector<at::Tensor>& inputs) {
   const at::Tensor grad = at::randn_like(inputs[0]);
   at::set_num_threads(1);
   const auto one = differentiate(function, inputs, grad);
@@ -105,8 +104,7 @@ TEST_F(Threads, GradientsAreTheSameBitsForAnyNumber) {
     return talk(in[0], in[1], in[2], {.max_left = 15, .max_right = 15});
   };
   expect_same_for_any_threads(
-      function,
-      {at::randn({5, 150, 96}), at::rand({5, 150, 4}), at::rand({5, 150, 4})});
+      function, {at::randn({5, 150, 96}), at::rand({5, 150, 4}), at::rand({5, 150, 4})});
 }
 
 }  // namespace

@@ -40,9 +40,7 @@ TEST(ApiTranslator, TellsEachResultOnceAndWithItsNumber) {
   std::set<size_t> heard;
   translator.translate(all, [&](size_t i, TranslationResult result) {
     EXPECT_TRUE(heard.insert(i).second);
-    EXPECT_EQ(
-        result.translations.at(0).text,
-        wanted[i].translations.at(0).text);
+    EXPECT_EQ(result.translations.at(0).text, wanted[i].translations.at(0).text);
   });
   EXPECT_EQ(heard.size(), all.size());
 }
@@ -50,8 +48,7 @@ TEST(ApiTranslator, TellsEachResultOnceAndWithItsNumber) {
 // The file: seqconv shortlist --per-word 1 --common 0 of the folder's own text,
 // whose translations are the same words in another order.
 TEST(ApiTranslator, ChoosesAmongTheWordsOfAShortlist) {
-  const Translator free(kModel),
-      bound(kModel, {.shortlist = SEQCONV_SHORTLIST});
+  const Translator free(kModel), bound(kModel, {.shortlist = SEQCONV_SHORTLIST});
   const std::vector<TranslationRequest> one = {request("dalan mira")};
   const std::set<std::string> listed = {"dalan", "mira", "<unk>", "</s>"};
   const auto other_words = [&](const Translator& translator) {
@@ -84,9 +81,7 @@ TEST(ApiTranslator, FollowsLinksOutOfAFolderOnlyWhereItIsTold) {
       HasSubstr("links lead out of it; follow_links"));
   EXPECT_THAT(error([&] { Scorer scorer(model); }), HasSubstr("follow_links"));
   const Translator trusted(model, {.follow_links = true}), real(kModel);
-  EXPECT_EQ(
-      trusted.translate("dalan mira").text,
-      real.translate("dalan mira").text);
+  EXPECT_EQ(trusted.translate("dalan mira").text, real.translate("dalan mira").text);
   EXPECT_EQ(error([&] { Scorer scorer(model, {.follow_links = true}); }), "");
   // Names still lead nowhere else, and a pipe is not waited for.
   fs::remove(cache.path() / "source.dict.txt");
@@ -170,17 +165,14 @@ TEST(ApiTranslator, CutsTextsWhereItIsAsked) {
   EXPECT_THAT(longer[0].notes, ElementsAre(HasSubstr("is cut to the 3 that")));
   const auto shorter = cut.translate(std::vector{request("dalan mira")});
   EXPECT_TRUE(shorter[0].notes.empty());
-  EXPECT_EQ(
-      longer[0].translations.at(0).text,
-      whole.translate("dalan mira").text);
+  EXPECT_EQ(longer[0].translations.at(0).text, whole.translate("dalan mira").text);
 }
 
 TEST(ApiTranslator, GivesTheSameWithLittleMemoryForLogits) {
   const auto all = requests(12);
   const auto wanted = Translator(kModel).translate(all);
   for (const int64_t bytes : {1, 300, 2'000}) {
-    const auto found =
-        Translator(kModel, {.logits_bytes = bytes}).translate(all);
+    const auto found = Translator(kModel, {.logits_bytes = bytes}).translate(all);
     for (size_t i = 0; i < all.size(); ++i) {
       const Translation& a = found[i].translations.at(0);
       const Translation& b = wanted[i].translations.at(0);
@@ -213,30 +205,20 @@ std::string message_of(const Work& work) {
 
 TEST(ApiErrors, AbsurdOptionsAreNamed) {
   const auto message = [](const RuntimeOptions& options) {
-    const auto opened = [&](auto open) {
-      return message_of<OptionError>([&] { open(); });
-    };
+    const auto opened = [&](auto open) { return message_of<OptionError>([&] { open(); }); };
     const std::string one = opened([&] { Translator(kModel, options); });
     EXPECT_EQ(opened([&] { Scorer(kModel, options); }), one);
     EXPECT_EQ(opened([&] { Generator(kLanguageModel, options); }), one);
     return one;
   };
-  EXPECT_EQ(
-      message({.threads = -1}),
-      "threads must be between 0 and 1024, but got -1");
+  EXPECT_EQ(message({.threads = -1}), "threads must be between 0 and 1024, but got -1");
   EXPECT_THAT(message({.threads = INT64_MAX}), HasSubstr("threads"));
   EXPECT_EQ(
       message({.compute = static_cast<ComputeType>(99)}),
       "compute must be one of ComputeType, but got 99");
-  EXPECT_EQ(
-      message({.batch_tokens = 0}),
-      "batch_tokens must be at least 1, but got 0");
-  EXPECT_EQ(
-      message({.logits_bytes = 0}),
-      "logits_bytes must be at least 1, but got 0");
-  EXPECT_EQ(
-      message({.max_source_tokens = -1}),
-      "max_source_tokens must be at least 0, but got -1");
+  EXPECT_EQ(message({.batch_tokens = 0}), "batch_tokens must be at least 1, but got 0");
+  EXPECT_EQ(message({.logits_bytes = 0}), "logits_bytes must be at least 1, but got 0");
+  EXPECT_EQ(message({.max_source_tokens = -1}), "max_source_tokens must be at least 0, but got -1");
   EXPECT_EQ(
       message_of<OptionError>([] { Scorer(kModel, {.max_source_tokens = 3}); }),
       "max_source_tokens is for a Translator alone, but got 3");
@@ -250,15 +232,12 @@ TEST(ApiErrors, ShortlistsThatDoNotFitAreNamed) {
   const std::string wanted =
       "a shortlist is for a Translator alone, but got '" SEQCONV_SHORTLIST "'";
   EXPECT_EQ(message_of<OptionError>([&] { Scorer(kModel, options); }), wanted);
-  EXPECT_EQ(
-      message_of<OptionError>([&] { Generator(kLanguageModel, options); }),
-      wanted);
+  EXPECT_EQ(message_of<OptionError>([&] { Generator(kLanguageModel, options); }), wanted);
   EXPECT_THAT(
       message_of<ModelError>([&] { Translator(kUnlimitedModel, options); }),
       HasSubstr("the shortlist is of another source vocabulary"));
   EXPECT_THAT(
-      message_of<ModelError>(
-          [&] { Translator(kModel, {.shortlist = "nowhere.shortlist"}); }),
+      message_of<ModelError>([&] { Translator(kModel, {.shortlist = "nowhere.shortlist"}); }),
       HasSubstr("nowhere.shortlist"));
 }
 
@@ -271,12 +250,8 @@ TEST(ApiErrors, AbsurdRequestsAreInvalid) {
     EXPECT_EQ(result.status, Status::kInvalid);
     return result.error;
   };
-  EXPECT_THAT(
-      error([](auto& search) { search.beam = INT64_MAX; }),
-      HasSubstr("beam"));
-  EXPECT_THAT(
-      error([](auto& search) { search.n_best = 6; }),
-      HasSubstr("n_best"));
+  EXPECT_THAT(error([](auto& search) { search.beam = INT64_MAX; }), HasSubstr("beam"));
+  EXPECT_THAT(error([](auto& search) { search.n_best = 6; }), HasSubstr("n_best"));
   TranslationRequest drawn = request("dalan");
   drawn.sampling.emplace();
   drawn.search.n_best = 10'000'000;
@@ -284,17 +259,14 @@ TEST(ApiErrors, AbsurdRequestsAreInvalid) {
       translator.translate(std::vector{drawn}).at(0).error,
       "n_best must be between 1 and 1000000, but got 10000000");
   EXPECT_THAT(
-      error([](auto& search) { search.max_length_b = INT64_MAX; }),
-      HasSubstr("max_length_b"));
+      error([](auto& search) { search.max_length_b = INT64_MAX; }), HasSubstr("max_length_b"));
   EXPECT_THAT(
-      error([](auto& search) { search.length_penalty = INFINITY; }),
-      HasSubstr("length_penalty"));
+      error([](auto& search) { search.length_penalty = INFINITY; }), HasSubstr("length_penalty"));
 }
 
 TEST(ApiErrors, NumbersBeyondTheirTypesAreInvalid) {
   const Translator translator(kModel);
-  for (const double number :
-       {std::nan(""), HUGE_VAL, -HUGE_VAL, 1e300, -1e300}) {
+  for (const double number : {std::nan(""), HUGE_VAL, -HUGE_VAL, 1e300, -1e300}) {
     std::vector<TranslationRequest> all(6, request("dalan"));
     all[0].search.length_penalty = number;
     all[1].search.max_length_a = number;
@@ -324,8 +296,7 @@ TEST(ApiErrors, ContradictionsAreInvalidAndNameBoth) {
   };
   EXPECT_EQ(
       error([](auto& own) { own.search.min_length = 13; }),
-      "min_length must be at most max_length_b (12) where max_length_a is 0, "
-      "but got 13");
+      "min_length must be at most max_length_b (12) where max_length_a is 0, but got 13");
   EXPECT_THAT(
       error([](auto& own) {
         own.sampling = SamplingSettings{};
@@ -373,9 +344,7 @@ TEST(ApiDraws, OfEqualRequestsDifferUnlessTheySayTheirSeed) {
   const std::vector<std::string> free = texts();
   EXPECT_GT(std::set(free.begin(), free.end()).size(), 6U);
   EXPECT_EQ(texts(), free);
-  EXPECT_EQ(
-      translator.translate_async(own).get().translations.at(0).text,
-      free[0]);
+  EXPECT_EQ(translator.translate_async(own).get().translations.at(0).text, free[0]);
   own.sampling->seed = 7;
   const std::vector<std::string> seeded = texts();
   EXPECT_EQ(seeded, std::vector(12, seeded[0]));
@@ -401,8 +370,7 @@ TEST(ApiTranslator, NeverGivesUnknownWordsThatAreBanned) {
 
 TEST(ApiScorer, GivesLogProbabilities) {
   const Scorer scorer(kModel, {.threads = 2});
-  const auto scores =
-      scorer.score({{"dalan", "mira"}, {"mira dalan", "dalan"}, {"", ""}});
+  const auto scores = scorer.score({{"dalan", "mira"}, {"mira dalan", "dalan"}, {"", ""}});
   ASSERT_EQ(scores.size(), 3U);
   for (const ScoreResult& score : scores) {
     EXPECT_TRUE(score.ok()) << score.error;
@@ -414,10 +382,7 @@ TEST(ApiScorer, GivesLogProbabilities) {
 
 TEST(ApiScorer, AgreesWithTheTranslator) {
   const Translation found = Translator(kModel).translate("dalan mira");
-  EXPECT_NEAR(
-      Scorer(kModel).score("dalan mira", found.text),
-      found.log_probability,
-      1e-4);
+  EXPECT_NEAR(Scorer(kModel).score("dalan mira", found.text), found.log_probability, 1e-4);
 }
 
 TEST(ApiScorer, AFailingRequestLeavesTheOthers) {
@@ -436,8 +401,7 @@ TEST(ApiScorer, AFailingRequestLeavesTheOthers) {
   EXPECT_THAT(scores[1].error, HasSubstr("the source must be UTF-8"));
   EXPECT_THAT(scores[2].error, HasSubstr("the target must be UTF-8"));
   EXPECT_THAT(
-      scores[3].error,
-      HasSubstr("the source has 49 tokens, </s> counted, more than the model"));
+      scores[3].error, HasSubstr("the source has 49 tokens, </s> counted, more than the model"));
   EXPECT_THAT(scores[4].error, HasSubstr("the target has 49 tokens"));
   for (size_t i = 1; i < 5; ++i) {
     EXPECT_EQ(scores[i].status, Status::kInvalid);
@@ -452,11 +416,10 @@ TEST(ApiGenerator, TellsTextAsItComes) {
   const Generator generator(kLanguageModel);
   std::string heard;
   const GenerationRequest request{.prompt = "dalan", .length = 30};
-  const GenerationResult result =
-      generator.generate(request, [&](std::string_view more) {
-        heard += more;
-        return true;
-      });
+  const GenerationResult result = generator.generate(request, [&](std::string_view more) {
+    heard += more;
+    return true;
+  });
   EXPECT_TRUE(result.ok()) << result.error;
   EXPECT_EQ(heard, result.text);
   EXPECT_EQ(result.tokens, 30);
@@ -468,11 +431,10 @@ TEST(ApiGenerator, TellsTextAsItComes) {
 TEST(ApiGenerator, EndsWhenItsHearerHasEnough) {
   const Generator generator(kLanguageModel);
   size_t calls = 0;
-  const GenerationResult result =
-      generator.generate({.length = 30}, [&](std::string_view) {
-        ++calls;
-        return false;
-      });
+  const GenerationResult result = generator.generate({.length = 30}, [&](std::string_view) {
+    ++calls;
+    return false;
+  });
   EXPECT_TRUE(result.ok());
   EXPECT_EQ(calls, 1U);
   EXPECT_LT(result.tokens, 30);
@@ -488,12 +450,8 @@ TEST(ApiGenerator, FaultsAreTheRequests) {
   };
   EXPECT_THAT(error({.prompt = "a\xff"}), HasSubstr("not at byte 1"));
   EXPECT_THAT(error({.length = 0}), HasSubstr("length must be at least"));
-  EXPECT_THAT(
-      error({.prompt = "dalan", .length = INT64_MAX}),
-      HasSubstr("were to follow"));
-  EXPECT_THAT(
-      error({.sampling = {.top_p = 0}}),
-      HasSubstr("sampling.top_p must be"));
+  EXPECT_THAT(error({.prompt = "dalan", .length = INT64_MAX}), HasSubstr("were to follow"));
+  EXPECT_THAT(error({.sampling = {.top_p = 0}}), HasSubstr("sampling.top_p must be"));
   EXPECT_THROW(generator.generate("\xff"), RequestError);
 }
 

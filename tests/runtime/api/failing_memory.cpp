@@ -30,10 +30,8 @@ bool fails(size_t size) {
 void* allocate(size_t size, size_t alignment) {
   void* memory = nullptr;
   if (fails(size) ||
-      ::posix_memalign(
-          &memory,
-          std::max(alignment, sizeof(void*)),
-          std::max<size_t>(size, 1)) != 0) {
+      ::posix_memalign(&memory, std::max(alignment, sizeof(void*)), std::max<size_t>(size, 1)) !=
+          0) {
     ++failures;
     throw std::bad_alloc();
   }
@@ -73,20 +71,14 @@ void* operator new(size_t size) {
 }
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 [[gnu::visibility("default")]] void* mmap(
-    void* place,
-    size_t size,
-    int protection,
-    int flags,
-    int file,
-    off_t offset) noexcept {
+    void* place, size_t size, int protection, int flags, int file, off_t offset) noexcept {
   if ((flags & MAP_ANONYMOUS) != 0 && fails(size)) {
     ++failures;
     errno = ENOMEM;
     return MAP_FAILED;
   }
   // NOLINTNEXTLINE: the number of the call is what this is about
-  return reinterpret_cast<void*>(
-      ::syscall(SYS_mmap, place, size, protection, flags, file, offset));
+  return reinterpret_cast<void*>(::syscall(SYS_mmap, place, size, protection, flags, file, offset));
 }
 #endif
 void* operator new(size_t size, std::align_val_t alignment) {

@@ -76,20 +76,14 @@ TEST(ApiCancel, BeforeTheBeginningNothingIsDone) {
   const Translator translator(kModel, {.threads = 2});
   const CancelToken cancel;
   cancel.cancel();
-  for (const TranslationResult& result :
-       translator.translate(requests(20), cancel)) {
+  for (const TranslationResult& result : translator.translate(requests(20), cancel)) {
     EXPECT_EQ(result.status, Status::kCancelled);
     EXPECT_NE(result.error, "");
   }
   for (const TranslationRequest& own : requests(3))
-    EXPECT_EQ(
-        translator.translate_async(own, cancel).get().status,
-        Status::kCancelled);
-  EXPECT_EQ(
-      Scorer(kModel).score({{"dalan", "mira"}}, cancel)[0].status,
-      Status::kCancelled);
-  const auto generated =
-      Generator(kLanguageModel).generate({.length = 5}, {}, cancel);
+    EXPECT_EQ(translator.translate_async(own, cancel).get().status, Status::kCancelled);
+  EXPECT_EQ(Scorer(kModel).score({{"dalan", "mira"}}, cancel)[0].status, Status::kCancelled);
+  const auto generated = Generator(kLanguageModel).generate({.length = 5}, {}, cancel);
   EXPECT_EQ(generated.status, Status::kCancelled);
   EXPECT_EQ(generated.tokens, 0);
   EXPECT_TRUE(translator.translate_async(request("dalan")).get().ok());
@@ -115,8 +109,7 @@ TEST(ApiCancel, EndsWhatIsUnderWay) {
     std::this_thread::sleep_for(30ms);
     cancel.cancel();
   });
-  const auto results =
-      translator.translate({request("dalan"), endless_request()}, cancel);
+  const auto results = translator.translate({request("dalan"), endless_request()}, cancel);
   EXPECT_EQ(results[1].status, Status::kCancelled);
   EXPECT_EQ(future.get().status, Status::kCancelled);
 }
@@ -242,10 +235,7 @@ TEST(ApiCallbacks, WhatTheyThrowReachesTheCallerAsItIs) {
   }
   const Generator generator(kLanguageModel);
   EXPECT_THROW(
-      generator.generate(
-          {.length = 30},
-          [](std::string_view) -> bool { throw Own{7}; }),
-      Own);
+      generator.generate({.length = 30}, [](std::string_view) -> bool { throw Own{7}; }), Own);
 }
 
 TEST(ApiCallbacks, MayCallTheirTranslator) {
@@ -270,19 +260,14 @@ int status_of_child(const Work& work) {
 }
 
 TEST(ApiFork, AChildMayUseWhatItsParentMade) {
-  auto translator =
-      std::make_unique<Translator>(kModel, RuntimeOptions{.threads = 2});
+  auto translator = std::make_unique<Translator>(kModel, RuntimeOptions{.threads = 2});
   const auto translated = [&] {
-    return translator->translate_async(request("dalan mira"))
-        .get()
-        .translations.at(0)
-        .text;
+    return translator->translate_async(request("dalan mira")).get().translations.at(0).text;
   };
   const std::string wanted = translated();
   for (int round = 0; round < 30; ++round) {
     const int status = status_of_child([&] {
-      const bool same = translated() == wanted &&
-          translator->translate(requests(5)).size() == 5 &&
+      const bool same = translated() == wanted && translator->translate(requests(5)).size() == 5 &&
           status_of_child([&] { return translated() == wanted; }) == 0;
       translator.reset();
       return same;
@@ -319,8 +304,7 @@ TEST_F(ApiFolder, IsKeptThoughItIsReplacedOrRemoved) {
     const auto found = translator.translate(all);
     for (size_t i = 0; i < all.size(); ++i)
       EXPECT_EQ(
-          found[i].translations.at(0).token_scores,
-          wanted[i].translations.at(0).token_scores);
+          found[i].translations.at(0).token_scores, wanted[i].translations.at(0).token_scores);
   };
   const fs::path other = folder_.path() / "other.safetensors";
   fs::copy(fs::path(kUnlimitedModel) / "model.safetensors", other);

@@ -14,19 +14,14 @@ using testing::FailingMemory;
 /// or all from there on, until all is well. What `prepare` makes has its
 /// memory.
 template <class Prepare, class Work>
-void expect_any_may_fail(
-    const Prepare& prepare,
-    const Work& work,
-    size_t smallest = 0) {
+void expect_any_may_fail(const Prepare& prepare, const Work& work, size_t smallest = 0) {
   for (const bool and_all_after : {false, true}) {
     int64_t refused = 0;
     bool failed = true;
     for (int64_t number = 0; failed; number += 1 + number / 16, ++refused) {
       auto prepared = prepare();
       const FailingMemory memory(
-          {.number = number,
-           .and_all_after = and_all_after,
-           .smallest = smallest});
+          {.number = number, .and_all_after = and_all_after, .smallest = smallest});
       try {
         work(prepared);
       } catch (const OutOfMemory&) {}
@@ -49,13 +44,9 @@ TEST(ApiMemory, MayRunOutWhileAModelIsOpened) {
   const auto nothing = [] { return 0; };
   const size_t smallest = 4096;
   expect_any_may_fail(
-      nothing,
-      [](int) { Translator{kModel}; },
-      smallest);
+      nothing, [](int) { Translator{kModel}; }, smallest);
   expect_any_may_fail(
-      nothing,
-      [](int) { Generator{kLanguageModel}; },
-      smallest);
+      nothing, [](int) { Generator{kLanguageModel}; }, smallest);
 }
 
 void expect_any_may_fail_of(const Translator& translator) {
@@ -71,14 +62,12 @@ void expect_any_may_fail_of(const Translator& translator) {
 }
 
 TEST(ApiMemory, MayRunOutWhileTextsAreTranslated) {
-  expect_any_may_fail_of(
-      Translator(kModel, {.threads = 2, .batch_tokens = 12}));
+  expect_any_may_fail_of(Translator(kModel, {.threads = 2, .batch_tokens = 12}));
 }
 
 TEST(ApiMemory, MayRunOutWhileWordsOfAShortlistAreTaken) {
-  expect_any_may_fail_of(Translator(
-      kModel,
-      {.threads = 2, .batch_tokens = 12, .shortlist = SEQCONV_SHORTLIST}));
+  expect_any_may_fail_of(
+      Translator(kModel, {.threads = 2, .batch_tokens = 12, .shortlist = SEQCONV_SHORTLIST}));
 }
 
 struct Waiting {
@@ -115,8 +104,7 @@ TEST(ApiMemory, MayRunOutWhileRequestsWait) {
 
 TEST(ApiMemory, MayRunOutBeforeTheFirstThreadBegins) {
   const auto all = requests(2);
-  const auto wanted =
-      Translator(kModel).translate(all)[1].translations.at(0).text;
+  const auto wanted = Translator(kModel).translate(all)[1].translations.at(0).text;
   int64_t refused = 0;
   for (int64_t number = 0; number < 30; ++number) {
     const Translator translator(kModel, {.threads = 2});
@@ -171,9 +159,7 @@ TEST(ApiMemory, OneRequestThatWantsTooMuchFailsAlone) {
   for (size_t i = 0; i < all.size(); ++i)
     EXPECT_EQ(found[i].status, i == 4 ? Status::kOutOfMemory : Status::kOk)
         << i << ": " << found[i].error;
-  EXPECT_EQ(
-      translator.translate_async(all[4]).get().status,
-      Status::kOutOfMemory);
+  EXPECT_EQ(translator.translate_async(all[4]).get().status, Status::kOutOfMemory);
 }
 
 TEST(ApiMemory, RequestsThatWantTooMuchTogetherGoOneByOne) {

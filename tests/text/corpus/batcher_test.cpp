@@ -40,17 +40,14 @@ std::vector<int64_t> sizes(const Batcher& batcher) {
 /// The rule once more, in another shape: looks ahead from the start of each
 /// batch for how many pairs fit together, then cuts.
 std::vector<int64_t> sizes_by_look_ahead(
-    const std::vector<int64_t>& lengths,
-    const BatchingOptions& options) {
+    const std::vector<int64_t>& lengths, const BatchingOptions& options) {
   std::vector<int64_t> rows;
   for (size_t start = 0; start < lengths.size();) {
     int64_t fitting = 0, longest = 0;
     for (size_t i = start; i < lengths.size(); ++i) {
       longest = std::max(longest, lengths[i]);
-      const bool too_many =
-          options.max_sentences > 0 && fitting == options.max_sentences;
-      if (fitting > 0 &&
-          (too_many || (fitting + 1) * longest > options.max_tokens))
+      const bool too_many = options.max_sentences > 0 && fitting == options.max_sentences;
+      if (fitting > 0 && (too_many || (fitting + 1) * longest > options.max_tokens))
         break;
       ++fitting;
     }
@@ -70,9 +67,7 @@ TEST(Batcher, PutsEveryPairIntoExactlyOneBatch) {
   for (int64_t i = 0; i < batcher.size(); ++i) {
     const Batch batch = batcher.batch(i);
     ASSERT_EQ(static_cast<int64_t>(batch.pairs.size()), batch.rows);
-    EXPECT_LE(
-        batch.rows * std::max(batch.source_steps, batch.target_steps),
-        200);
+    EXPECT_LE(batch.rows * std::max(batch.source_steps, batch.target_steps), 200);
     EXPECT_EQ(batcher.target_tokens(i), batch.target_tokens);
     tokens += batch.target_tokens;
     for (int64_t b = 0; b < batch.rows; ++b) {
@@ -82,12 +77,8 @@ TEST(Batcher, PutsEveryPairIntoExactlyOneBatch) {
       const auto& [source, target] = lengths[static_cast<size_t>(pair)];
       EXPECT_EQ(batch.source_lengths[row], source + 1);
       EXPECT_EQ(batch.target_lengths[row], target + 1);
-      EXPECT_EQ(
-          batch.source[row * static_cast<size_t>(batch.source_steps)],
-          pair + 4);
-      EXPECT_EQ(
-          batch.target_out[row * static_cast<size_t>(batch.target_steps)],
-          pair + 4);
+      EXPECT_EQ(batch.source[row * static_cast<size_t>(batch.source_steps)], pair + 4);
+      EXPECT_EQ(batch.target_out[row * static_cast<size_t>(batch.target_steps)], pair + 4);
     }
   }
   EXPECT_EQ(seen.size(), lengths.size());
@@ -118,10 +109,7 @@ TEST(Batcher, SortsLengthsBeyondSixteenBitsAndEmptyOnes) {
 
 TEST(Batcher, KeepsThePermutationAmongPairsOfEqualLength) {
   const size_t count = 40;
-  const Batcher batcher(
-      corpus_of_lengths(Lengths(count, {3, 3})),
-      {.max_tokens = 1000},
-      9);
+  const Batcher batcher(corpus_of_lengths(Lengths(count, {3, 3})), {.max_tokens = 1000}, 9);
   ASSERT_EQ(batcher.size(), 1);
   std::vector<int64_t> drawn(count);
   for (size_t i = 0; i < count; ++i)
@@ -132,18 +120,12 @@ TEST(Batcher, KeepsThePermutationAmongPairsOfEqualLength) {
 
 TEST(Batcher, CutsFullBatchesAtTheMultiple) {
   // 100 / 5 = 20 rows fit, 16 are kept; the rest goes on.
-  const Batcher batcher(
-      corpus_of_lengths(Lengths(50, {4, 2})),
-      {.max_tokens = 100},
-      1);
+  const Batcher batcher(corpus_of_lengths(Lengths(50, {4, 2})), {.max_tokens = 100}, 1);
   EXPECT_THAT(sizes(batcher), ElementsAre(16, 16, 18));
 }
 
 TEST(Batcher, KeepsBatchesSmallerThanTheMultipleWhole) {
-  const Batcher batcher(
-      corpus_of_lengths(Lengths(13, {19, 2})),
-      {.max_tokens = 100},
-      1);
+  const Batcher batcher(corpus_of_lengths(Lengths(13, {19, 2})), {.max_tokens = 100}, 1);
   EXPECT_THAT(sizes(batcher), ElementsAre(5, 5, 3));
 }
 
@@ -158,10 +140,8 @@ TEST(Batcher, NeverLetsALeftoverOverflowTheNextBatch) {
 TEST(Batcher, LimitsSentences) {
   const auto corpus = corpus_of_lengths(Lengths(30, {1, 1}));
   const auto rows = [&](int64_t most, int64_t multiple) {
-    return sizes(Batcher(
-        corpus,
-        {.max_tokens = 1000, .max_sentences = most, .multiple = multiple},
-        1));
+    return sizes(
+        Batcher(corpus, {.max_tokens = 1000, .max_sentences = most, .multiple = multiple}, 1));
   };
   EXPECT_THAT(rows(12, 8), ElementsAre(8, 8, 8, 6));
   EXPECT_THAT(rows(12, 1), ElementsAre(12, 12, 6));
@@ -171,9 +151,7 @@ TEST(Batcher, LimitsSentences) {
 
 TEST(Batcher, GivesAPairBeyondTheLimitABatchOfItsOwn) {
   const Batcher batcher(
-      corpus_of_lengths({{3, 3}, {500, 3}, {3, 400}, {600, 600}}),
-      {.max_tokens = 50},
-      1);
+      corpus_of_lengths({{3, 3}, {500, 3}, {3, 400}, {600, 600}}), {.max_tokens = 50}, 1);
   EXPECT_THAT(sizes(batcher), ElementsAre(1, 1, 1, 1));
 }
 
@@ -212,8 +190,7 @@ TEST(Batcher, OrderIsAFunctionOfSeedAndEpochAlone) {
 /// Samples without a source, of given lengths.
 class TargetSamples : public SampleSource {
  public:
-  explicit TargetSamples(std::vector<int64_t> lengths)
-      : lengths_(std::move(lengths)) {}
+  explicit TargetSamples(std::vector<int64_t> lengths) : lengths_(std::move(lengths)) {}
   int64_t size() const override { return std::ssize(lengths_); }
   int64_t source_length(int64_t /*index*/) const override { return 0; }
   int64_t target_length(int64_t index) const override {
@@ -266,9 +243,7 @@ TEST(Batcher, SortsSamplesWithoutASourceByTargetLengthAlone) {
 TEST(Batcher, SamplesWithoutASourceFillTheBudgetWithTheirTokens) {
   // Eight blocks of 16 predicted tokens fill 128 exactly: no </s> is added.
   const Batcher batcher(
-      std::make_shared<TargetSamples>(std::vector<int64_t>(20, 16)),
-      {.max_tokens = 128},
-      1);
+      std::make_shared<TargetSamples>(std::vector<int64_t>(20, 16)), {.max_tokens = 128}, 1);
   EXPECT_THAT(sizes(batcher), ElementsAre(8, 8, 4));
 }
 
@@ -301,44 +276,28 @@ TEST(Batcher, RefusesWhatMakesNoBatches) {
       error_of([] { Batcher(std::shared_ptr<const SampleSource>(), {}, 1); }),
       "a batcher needs samples");
   EXPECT_EQ(
-      error_of([] {
-        Batcher(std::make_shared<TargetSamples>(std::vector<int64_t>()), {}, 1);
-      }),
+      error_of([] { Batcher(std::make_shared<TargetSamples>(std::vector<int64_t>()), {}, 1); }),
       "a corpus without samples has no batches");
   const auto corpus = corpus_of_lengths({{1, 1}});
   const auto usage = [&](const BatchingOptions& options) {
     return error_of<UsageError>([&] { Batcher(corpus, options, 1); });
   };
-  EXPECT_EQ(
-      usage({.max_tokens = 0}),
-      "batching.max_tokens must be >= 1, but got 0");
-  EXPECT_EQ(
-      usage({.max_sentences = -1}),
-      "batching.max_sentences must be >= 0, but got -1");
-  EXPECT_EQ(
-      usage({.multiple = 0}),
-      "batching.multiple must be >= 1, but got 0");
+  EXPECT_EQ(usage({.max_tokens = 0}), "batching.max_tokens must be >= 1, but got 0");
+  EXPECT_EQ(usage({.max_sentences = -1}), "batching.max_sentences must be >= 0, but got -1");
+  EXPECT_EQ(usage({.multiple = 0}), "batching.multiple must be >= 1, but got 0");
   EXPECT_THAT(
-      error_of([&] { Batcher(corpus_of_lengths({}), {}, 1); }),
-      HasSubstr("without samples"));
+      error_of([&] { Batcher(corpus_of_lengths({}), {}, 1); }), HasSubstr("without samples"));
   PairCorpus uneven = corpus;
   uneven.target = corpus_of_lengths({{1, 1}, {2, 2}}).target;
-  EXPECT_THAT(
-      error_of([&] { Batcher(uneven, {}, 1); }),
-      HasSubstr("two sides of the same size"));
+  EXPECT_THAT(error_of([&] { Batcher(uneven, {}, 1); }), HasSubstr("two sides of the same size"));
 }
 
 TEST(Batcher, RefusesBatchesAndEpochsThatAreNotThere) {
   const Batcher batcher(corpus_of_lengths({{1, 1}}), {}, 1);
   EXPECT_THAT(
-      error_of([&] { batcher.batch(1); }),
-      HasSubstr("batch 1 was asked for, but there are 1"));
-  EXPECT_THAT(
-      error_of([&] { batcher.target_tokens(-1); }),
-      HasSubstr("batch -1 was asked for"));
-  EXPECT_THAT(
-      error_of([&] { batcher.order(0); }),
-      HasSubstr("epochs count from 1, but got 0"));
+      error_of([&] { batcher.batch(1); }), HasSubstr("batch 1 was asked for, but there are 1"));
+  EXPECT_THAT(error_of([&] { batcher.target_tokens(-1); }), HasSubstr("batch -1 was asked for"));
+  EXPECT_THAT(error_of([&] { batcher.order(0); }), HasSubstr("epochs count from 1, but got 0"));
 }
 
 }  // namespace

@@ -46,14 +46,8 @@ const auto kSame = ElementsAre(Ids{5, 6, 7}, Ids{}, Ids{100, 2, 3}, Ids{119});
 template <class T>
 void check_kind(uint8_t code) {
   const TemporaryFolder folder;
-  EXPECT_THAT(
-      read(mapped_bytes<T>(sentences(), code).write(folder, "m")),
-      kSame)
-      << int{code};
-  EXPECT_THAT(
-      read(cached_bytes<T>(sentences(), code).write(folder, "c")),
-      kSame)
-      << int{code};
+  EXPECT_THAT(read(mapped_bytes<T>(sentences(), code).write(folder, "m")), kSame) << int{code};
+  EXPECT_THAT(read(cached_bytes<T>(sentences(), code).write(folder, "c")), kSame) << int{code};
 }
 
 TEST(FairseqData, EveryKindOfNumbersGivesTheSameIds) {
@@ -85,9 +79,7 @@ TEST(FairseqData, EitherFileNamesBoth) {
 TEST(FairseqData, ASentenceWithoutEndIsTakenWhole) {
   const TemporaryFolder folder;
   const auto bytes = mapped_bytes<int32_t>({{5, 6}, {}, {2, 2}}, 4);
-  EXPECT_THAT(
-      read(bytes.write(folder, "m")),
-      ElementsAre(Ids{5, 6}, Ids{}, Ids{2}));
+  EXPECT_THAT(read(bytes.write(folder, "m")), ElementsAre(Ids{5, 6}, Ids{}, Ids{2}));
 }
 
 TEST(FairseqData, DataWithoutSentencesAreEmpty) {
@@ -112,8 +104,8 @@ TEST(FairseqData, AnotherDictionaryIsToldWithTheSentence) {
   const TemporaryFolder folder;
   const std::vector<std::pair<FairseqBytes, std::string>> cases = {
       {mapped_bytes<int32_t>({{5, 2}, {6, 120, 2}}, 4),
-       "x.bin: wrong dictionary for this data: sentence 2 holds the id 120, "
-       "but the dictionary has ids from 0 to 119"},
+       "x.bin: wrong dictionary for this data: sentence 2 holds the id 120, but the dictionary has "
+       "ids from 0 to 119"},
       {cached_bytes<int32_t>({{120, 2}}, 4), "sentence 1 holds the id 120"},
       {mapped_bytes<int32_t>({{-1, 2}}, 4), "sentence 1 holds the id -1"},
       {cached_bytes<int64_t>({{-1, 2}}, 5), "sentence 1 holds the id -1"},
@@ -124,9 +116,7 @@ TEST(FairseqData, AnotherDictionaryIsToldWithTheSentence) {
       {mapped_bytes<uint16_t>({{5, 1, 2}}, 8), "sentence 1 holds <pad> (1)"},
   };
   for (const auto& [bytes, wanted] : cases)
-    EXPECT_THAT(
-        error_of([&] { read(bytes.write(folder, "x")); }),
-        HasSubstr(wanted));
+    EXPECT_THAT(error_of([&] { read(bytes.write(folder, "x")); }), HasSubstr(wanted));
 }
 
 /// Writes a number over the bytes at `position`.
@@ -150,9 +140,7 @@ void check_damage(FairseqBytes good, const std::vector<Damage>& table) {
   for (const auto& [wanted, spoil] : table) {
     FairseqBytes bytes = good;
     spoil(bytes);
-    EXPECT_THAT(
-        error_of([&] { read(bytes.write(folder, "x")); }),
-        HasSubstr(wanted));
+    EXPECT_THAT(error_of([&] { read(bytes.write(folder, "x")); }), HasSubstr(wanted));
   }
 }
 
@@ -165,12 +153,9 @@ TEST(FairseqDataHostile, DamagedMappedFilesAreErrors) {
           {"first bytes are no", [](auto& x) { x.index[0] = 'm'; }},
           {"first bytes are no", [](auto& x) { x.index[8] = 1; }},
           {"Huffman-coded", [](auto& x) { x.index.replace(0, 4, "HUFF"); }},
-          {"breaks off in its header, after 12",
-           [](auto& x) { x.index.resize(12); }},
-          {"breaks off in its header, after 17",
-           [](auto& x) { x.index.resize(17); }},
-          {"breaks off in its header, after 25",
-           [](auto& x) { x.index.resize(25); }},
+          {"breaks off in its header, after 12", [](auto& x) { x.index.resize(12); }},
+          {"breaks off in its header, after 17", [](auto& x) { x.index.resize(17); }},
+          {"breaks off in its header, after 25", [](auto& x) { x.index.resize(25); }},
           {"version 1 was wanted, but it has version 2",
            [](auto& x) { put<uint64_t>(x.index, 9, 2); }},
           {"floating-point numbers (code 6)", [](auto& x) { x.index[17] = 6; }},
@@ -181,20 +166,14 @@ TEST(FairseqDataHostile, DamagedMappedFilesAreErrors) {
           {unfit, [](auto& x) { put<uint64_t>(x.index, 18, 3); }},
           {unfit, [](auto& x) { put<uint64_t>(x.index, 18, UINT64_MAX); }},
           // 12 times this is 48 modulo 2^64.
-          {unfit,
-           [](auto& x) {
-             put<uint64_t>(x.index, 18, (uint64_t{1} << 62) + 4);
-           }},
+          {unfit, [](auto& x) { put<uint64_t>(x.index, 18, (uint64_t{1} << 62) + 4); }},
           {"does not fit its 73 bytes", [](auto& x) { x.index.pop_back(); }},
           {"does not fit its 75 bytes", [](auto& x) { x.index += 'x'; }},
-          {"sentence 1 has -1 ids",
-           [](auto& x) { put<int32_t>(x.index, 26, -1); }},
-          {"sentence 4 has 2147483647 ids",
-           [](auto& x) { put<int32_t>(x.index, 38, INT32_MAX); }},
+          {"sentence 1 has -1 ids", [](auto& x) { put<int32_t>(x.index, 26, -1); }},
+          {"sentence 4 has 2147483647 ids", [](auto& x) { put<int32_t>(x.index, 38, INT32_MAX); }},
           {"sentence 1 has 4 ids from id -1 on, but the file holds 11",
            [](auto& x) { put<int64_t>(x.index, 42, -4); }},
-          {"sentence 1 has 4 ids from id 8 on",
-           [](auto& x) { put<int64_t>(x.index, 42, 32); }},
+          {"sentence 1 has 4 ids from id 8 on", [](auto& x) { put<int64_t>(x.index, 42, 32); }},
           {"ids from id 2305843009213693951 on",
            [](auto& x) { put<int64_t>(x.index, 42, INT64_MAX - 3); }},
           {"begins at byte 3, which is not a multiple of the 4",
@@ -211,8 +190,7 @@ TEST(FairseqDataHostile, DamagedCachedFilesAreErrors) {
   check_damage(
       cached_bytes<int16_t>(sentences(), 3),
       {
-          {"breaks off in its header, after 40",
-           [](auto& x) { x.index.resize(40); }},
+          {"breaks off in its header, after 40", [](auto& x) { x.index.resize(40); }},
           {"has version 0", [](auto& x) { put<uint64_t>(x.index, 8, 0); }},
           {"numbers (code 7)", [](auto& x) { put<uint64_t>(x.index, 16, 7); }},
           {"but got 260", [](auto& x) { put<uint64_t>(x.index, 16, 260); }},
@@ -220,17 +198,14 @@ TEST(FairseqDataHostile, DamagedCachedFilesAreErrors) {
            [](auto& x) { put<uint64_t>(x.index, 24, 4); }},
           {unfit, [](auto& x) { put<uint64_t>(x.index, 32, 5); }},
           {unfit, [](auto& x) { put<uint64_t>(x.index, 32, UINT64_MAX); }},
-          {unfit,
-           [](auto& x) { put<uint64_t>(x.index, 32, uint64_t{1} << 60 | 4); }},
+          {unfit, [](auto& x) { put<uint64_t>(x.index, 32, uint64_t{1} << 60 | 4); }},
           {unfit, [](auto& x) { put<uint64_t>(x.index, 40, 3); }},
           {unfit, [](auto& x) { put<uint64_t>(x.index, 40, UINT64_MAX); }},
           {"does not fit its 159 bytes", [](auto& x) { x.index.pop_back(); }},
-          {"sentence 1 must have one dimension, but its sizes go from entry 0 "
-           "to 2 of 4",
+          {"sentence 1 must have one dimension, but its sizes go from entry 0 to 2 of 4",
            [](auto& x) { put<int64_t>(x.index, 56, 2); }},
           {"from entry -1", [](auto& x) { put<int64_t>(x.index, 48, -1); }},
-          {"from entry 9223372036854775807",
-           [](auto& x) { put<int64_t>(x.index, 48, INT64_MAX); }},
+          {"from entry 9223372036854775807", [](auto& x) { put<int64_t>(x.index, 48, INT64_MAX); }},
           {"from entry 4 to 5",
            [](auto& x) {
              put<int64_t>(x.index, 48, 4);
@@ -238,8 +213,7 @@ TEST(FairseqDataHostile, DamagedCachedFilesAreErrors) {
            }},
           {"sentence 1 goes from id -1 to 4, but has 4 ids",
            [](auto& x) { put<int64_t>(x.index, 88, -1); }},
-          {"goes from id 0 to -9223",
-           [](auto& x) { put<int64_t>(x.index, 96, INT64_MIN); }},
+          {"goes from id 0 to -9223", [](auto& x) { put<int64_t>(x.index, 96, INT64_MIN); }},
           {"but has -4 ids", [](auto& x) { put<int64_t>(x.index, 128, -4); }},
           {"but the file holds 10", [](auto& x) { x.data.pop_back(); }},
       });
@@ -248,12 +222,10 @@ TEST(FairseqDataHostile, DamagedCachedFilesAreErrors) {
 TEST(FairseqDataHostile, ASentenceThatIsNotThereIsAnError) {
   const TemporaryFolder folder;
   const auto source = open_fairseq_data(
-      mapped_bytes<int32_t>(sentences(), 4).write(folder, "m"),
-      kFairseqVocabulary);
+      mapped_bytes<int32_t>(sentences(), 4).write(folder, "m"), kFairseqVocabulary);
   for (const int64_t index : {int64_t{-1}, int64_t{4}})
     EXPECT_THAT(
-        error_of([&] { source->tokens(index); }),
-        HasSubstr("was asked for, but there are 4"));
+        error_of([&] { source->tokens(index); }), HasSubstr("was asked for, but there are 4"));
 }
 
 }  // namespace

@@ -17,10 +17,7 @@ using Pairs = std::vector<std::pair<Ids, Ids>>;
 using ProbabilityRows = std::vector<std::vector<WordProbability>>;
 
 ProbabilityRows learn(
-    const Pairs& pairs,
-    int64_t source_words,
-    int64_t target_words,
-    int64_t iterations) {
+    const Pairs& pairs, int64_t source_words, int64_t target_words, int64_t iterations) {
   IbmModel1 model(source_words, target_words);
   for (const auto& [source, target] : pairs)
     model.add(source, target);
@@ -41,8 +38,7 @@ Table by_definition(const Pairs& pairs, int64_t target_words, int64_t times) {
       from.push_back(-1);
       for (const int32_t e : target) {
         const auto t = [&](int32_t f) {
-          return i == 0 ? 1.0 / static_cast<double>(target_words)
-                        : table[{f, e}];
+          return i == 0 ? 1.0 / static_cast<double>(target_words) : table[{f, e}];
         };
         double all = 0;
         for (const int32_t f : from)
@@ -63,8 +59,7 @@ Table by_definition(const Pairs& pairs, int64_t target_words, int64_t times) {
 Ids random_sentence(uint64_t seed, int64_t words) {
   Ids ids;
   for (uint64_t i = 0; i <= random_word(seed, 0) % 7; ++i)
-    ids.push_back(static_cast<int32_t>(
-        random_word(seed, 1 + i) % static_cast<uint64_t>(words)));
+    ids.push_back(static_cast<int32_t>(random_word(seed, 1 + i) % static_cast<uint64_t>(words)));
   return ids;
 }
 
@@ -86,8 +81,8 @@ TEST(IbmModel1, HasTheProbabilitiesOfItsDefinition) {
         if (words.first < 0)
           continue;
         EXPECT_NEAR(found[words], probability, 2e-6)
-            << "seed " << seed << ", " << words.first << " -> " << words.second
-            << " after " << iterations;
+            << "seed " << seed << ", " << words.first << " -> " << words.second << " after "
+            << iterations;
       }
       for (const auto& [words, probability] : found)
         EXPECT_TRUE(wanted.contains(words));
@@ -101,10 +96,7 @@ TEST(IbmModel1, FindsTheTranslationsOfSmallSentences) {
       learn({{{0, 1}, {3, 4}}, {{0, 2}, {3, 5}}, {{6, 2}, {7, 5}}}, 7, 8, 20);
   const std::map<size_t, int32_t> wanted = {{0, 3}, {1, 4}, {2, 5}, {6, 7}};
   for (const auto& [source, target] : wanted) {
-    const auto best = std::ranges::max_element(
-        rows[source],
-        {},
-        &WordProbability::probability);
+    const auto best = std::ranges::max_element(rows[source], {}, &WordProbability::probability);
     EXPECT_EQ(best->word, target);
   }
   EXPECT_TRUE(rows[3].empty());
@@ -133,12 +125,10 @@ TEST(IbmModel1, RefusesEmptySidesAndOtherIds) {
   };
   EXPECT_EQ(
       error({}, {1}),
-      "both sides of a pair must have words to learn from, but the source has "
-      "none");
+      "both sides of a pair must have words to learn from, but the source has none");
   EXPECT_EQ(
       error({1}, {}),
-      "both sides of a pair must have words to learn from, but the target has "
-      "none");
+      "both sides of a pair must have words to learn from, but the target has none");
   EXPECT_EQ(error({4, 5}, {6}), "ids of a source must be in [0, 5), but got 5");
   EXPECT_EQ(error({4}, {-1}), "ids of a target must be in [0, 7), but got -1");
   EXPECT_EQ(model.pairs(), 0);

@@ -60,18 +60,14 @@ TEST(PairCorpus, CutsLongSidesAndCountsThem) {
       {.source = 3, .target = 5, .source_cut = 3, .target_cut = 4},
       folder.path() / "c");
   const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
-  EXPECT_THAT(
-      rows(*corpus.source),
-      ElementsAre(Ids{4, 5}, Ids{4, 5}, Ids{4, 5}, Ids{4, 5}));
-  EXPECT_THAT(
-      rows(*corpus.target),
-      ElementsAre(Ids{1}, Ids{2}, Ids{7, 8, 9}, Ids{3, 4, 5}));
+  EXPECT_THAT(rows(*corpus.source), ElementsAre(Ids{4, 5}, Ids{4, 5}, Ids{4, 5}, Ids{4, 5}));
+  EXPECT_THAT(rows(*corpus.target), ElementsAre(Ids{1}, Ids{2}, Ids{7, 8, 9}, Ids{3, 4, 5}));
   EXPECT_EQ(report.source_cut, 3);
   EXPECT_EQ(report.target_cut, 1);
   EXPECT_THAT(
       report.summary(),
-      HasSubstr("4 pairs of 5 (1 with an empty side and 0 too long left out, "
-                "3 sources and 1 targets cut), 12 source"));
+      HasSubstr("4 pairs of 5 (1 with an empty side and 0 too long left out, 3 sources and 1 "
+                "targets cut), 12 source"));
 }
 
 TEST(PairCorpus, KeepsPairsInOrderAndCountsTheOthers) {
@@ -87,8 +83,7 @@ TEST(PairCorpus, KeepsPairsInOrderAndCountsTheOthers) {
   EXPECT_EQ(report.target_tokens, 5);
   EXPECT_EQ(
       report.summary(),
-      "2 pairs of 6 (2 with an empty side and 2 too long left out), "
-      "5 source and 5 target tokens");
+      "2 pairs of 6 (2 with an empty side and 2 too long left out), 5 source and 5 target tokens");
   const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
   EXPECT_THAT(rows(*corpus.source), ElementsAre(Ids{4, 5}, Ids{9}));
   EXPECT_THAT(rows(*corpus.target), ElementsAre(Ids{14}, Ids{18, 19}));
@@ -101,9 +96,7 @@ TEST(PairCorpus, CountsTheUnknownSymbolsOfThePairsItKeeps) {
   const auto report = write_corpus({source}, {target}, folder.path() / "c", 4);
   EXPECT_EQ(report.source_unknown, 2);
   EXPECT_EQ(report.target_unknown, 1);
-  EXPECT_THAT(
-      report.summary(),
-      HasSubstr("6 source and 5 target tokens, 2 and 1 of them unknown"));
+  EXPECT_THAT(report.summary(), HasSubstr("6 source and 5 target tokens, 2 and 1 of them unknown"));
 }
 
 TEST(PairCorpus, ReadsSeveralFilesOfEachSideOneAfterTheOther) {
@@ -136,9 +129,7 @@ TEST(PairCorpus, NamesFilesOfDifferentLengthAndBothCounts) {
   TemporaryFolder folder;
   const auto two = folder.write("two", "4\n5\n");
   const auto five = folder.write("five", "4\n5\n6\n7\n8");
-  const auto message = AllOf(
-      HasSubstr("'" + two + "' has 2"),
-      HasSubstr("'" + five + "' has 5"));
+  const auto message = AllOf(HasSubstr("'" + two + "' has 2"), HasSubstr("'" + five + "' has 5"));
   const auto stem = folder.path() / "c";
   EXPECT_THAT(error_of([&] { write_corpus({two}, {five}, stem); }), message);
   EXPECT_THAT(error_of([&] { write_corpus({five}, {two}, stem); }), message);
@@ -171,9 +162,7 @@ TEST(PairCorpus, NamesFileAndLineOfBadText) {
 TEST(PairCorpus, LetsAnInterruptionThroughAsWhatItIs) {
   TemporaryFolder folder;
   const auto file = folder.write("f", "4\n");
-  const LineEncoder interrupted = [](std::string_view) -> Ids {
-    throw Interrupted(2, "stopped");
-  };
+  const LineEncoder interrupted = [](std::string_view) -> Ids { throw Interrupted(2, "stopped"); };
   EXPECT_EQ(
       error_of<Interrupted>([&] {
         write_pair_corpus(
@@ -209,21 +198,16 @@ TEST(PairCorpus, EachSideHasItsOwnLimit) {
 
 TEST(PairCorpus, TakesBinarisedSentencesAsItTakesLines) {
   TemporaryFolder folder;
-  const auto bytes = testing::mapped_bytes<uint16_t>(
-      {{4, 5, 2}, {2}, {6, 2}, {7, 7, 7, 2}, {8, 2}, {9, 2}},
-      8);
+  const auto bytes =
+      testing::mapped_bytes<uint16_t>({{4, 5, 2}, {2}, {6, 2}, {7, 7, 7, 2}, {8, 2}, {9, 2}}, 8);
   const auto other = testing::cached_bytes<int32_t>(
-      {{14, 2}, {15, 2}, {2}, {16, 2}, {17, 17, 17, 2}, {18, 19, 2}},
-      4);
+      {{14, 2}, {15, 2}, {2}, {16, 2}, {17, 17, 17, 2}, {18, 19, 2}}, 4);
   CorpusSide source{.files = {bytes.write(folder, "s")}, .vocabulary = 10};
   CorpusSide target{.files = {other.write(folder, "t")}, .vocabulary = 20};
-  const auto write = [&] {
-    return write_pair_corpus(source, target, {3, 3}, folder.path() / "c");
-  };
+  const auto write = [&] { return write_pair_corpus(source, target, {3, 3}, folder.path() / "c"); };
   EXPECT_EQ(
       write().summary(),
-      "2 pairs of 6 (2 with an empty side and 2 too long left out), "
-      "5 source and 5 target tokens");
+      "2 pairs of 6 (2 with an empty side and 2 too long left out), 5 source and 5 target tokens");
   const PairCorpus corpus = open_pair_corpus(folder.path() / "c");
   EXPECT_THAT(rows(*corpus.source), ElementsAre(Ids{4, 5}, Ids{9}));
   EXPECT_THAT(rows(*corpus.target), ElementsAre(Ids{14}, Ids{18, 19}));
@@ -235,9 +219,8 @@ TEST(PairCorpus, TakesBinarisedSentencesAsItTakesLines) {
   source.files[0] = testing::mapped_bytes<int8_t>({{2}}, 2).write(folder, "s");
   EXPECT_EQ(
       error_of(write),
-      "parallel files must have the same number of lines, but '" +
-          source.files[0].file + "' has 1 and '" + target.files[0].file +
-          "' has 6");
+      "parallel files must have the same number of lines, but '" + source.files[0].file +
+          "' has 1 and '" + target.files[0].file + "' has 6");
 }
 
 TEST(PairCorpus, SaysWhyNothingIsLeft) {
@@ -251,18 +234,14 @@ TEST(PairCorpus, SaysWhyNothingIsLeft) {
           HasSubstr("'" + source + "' and '" + target + "'"),
           HasSubstr("of 2 lines 1 have an empty side and 1 have more than 3")));
   const auto empty = folder.write("e", "");
-  EXPECT_THAT(
-      error_of([&] { write_corpus({empty}, {empty}, stem); }),
-      HasSubstr("of 0 lines"));
+  EXPECT_THAT(error_of([&] { write_corpus({empty}, {empty}, stem); }), HasSubstr("of 0 lines"));
 }
 
 TEST(PairCorpus, RefusesArgumentsThatCannotGiveACorpus) {
   TemporaryFolder folder;
   const auto file = folder.write("f", "4\n");
   const auto stem = folder.path() / "c";
-  EXPECT_THAT(
-      error_of([&] { write_corpus({}, {}, stem); }),
-      HasSubstr("but got 0 and 0"));
+  EXPECT_THAT(error_of([&] { write_corpus({}, {}, stem); }), HasSubstr("but got 0 and 0"));
   EXPECT_THAT(
       error_of([&] {
         write_corpus({file, file}, {file}, stem);
@@ -298,15 +277,11 @@ TEST(PairCorpus, RefusesSidesThatDoNotFit) {
   const auto two = folder.write("two", "4\n5\n");
   write_corpus({one}, {one}, folder.path() / "a");
   write_corpus({two}, {two}, folder.path() / "b");
-  std::filesystem::rename(
-      folder.path() / "a.source.tokens",
-      folder.path() / "b.source.tokens");
+  std::filesystem::rename(folder.path() / "a.source.tokens", folder.path() / "b.source.tokens");
   EXPECT_THAT(
       error_of([&] { open_pair_corpus(folder.path() / "b"); }),
       AllOf(HasSubstr("has 1 sequences"), HasSubstr("has 2")));
-  EXPECT_THAT(
-      error_of([&] { open_pair_corpus(folder.path() / "a"); }),
-      HasSubstr("No such file"));
+  EXPECT_THAT(error_of([&] { open_pair_corpus(folder.path() / "a"); }), HasSubstr("No such file"));
 }
 
 }  // namespace

@@ -30,8 +30,7 @@ TEST(SentenceReader, TakesTheKindOfAFileFromItsName) {
   EXPECT_EQ(lines.where(), text + ":3");
 
   const std::string binarised =
-      testing::mapped_bytes<int32_t>({{5, 6, 2}, {2}, {11, 2}}, 4)
-          .write(folder, "ids");
+      testing::mapped_bytes<int32_t>({{5, 6, 2}, {2}, {11, 2}}, 4).write(folder, "ids");
   SentenceReader sentences(binarised, kVocabulary);
   EXPECT_FALSE(sentences.is_text());
   ASSERT_TRUE(sentences.next());

@@ -26,9 +26,7 @@ using Rows = std::vector<Ids>;
 using Words = std::vector<int64_t>;
 
 constexpr SampleKind kKinds[] = {
-    SampleKind::kBlocks,
-    SampleKind::kDocumentBlocks,
-    SampleKind::kLines};
+    SampleKind::kBlocks, SampleKind::kDocumentBlocks, SampleKind::kLines};
 
 /// Words are numbers: "4 5" -> {4, 5}.
 Ids encode_numbers(std::string_view line) {
@@ -66,12 +64,9 @@ class StreamCorpusTest : public ::testing::Test {
         max_length,
         path());
   }
-  std::shared_ptr<const SampleSource>
-  open(SampleKind kind, int64_t block_tokens = 512, int64_t vocabulary = 1000) {
-    return open_stream_corpus(
-        path(),
-        {.samples = kind, .block_tokens = block_tokens},
-        vocabulary);
+  std::shared_ptr<const SampleSource> open(
+      SampleKind kind, int64_t block_tokens = 512, int64_t vocabulary = 1000) {
+    return open_stream_corpus(path(), {.samples = kind, .block_tokens = block_tokens}, vocabulary);
   }
   Rows stored() const {
     const TokenStore store(path());
@@ -83,9 +78,7 @@ class StreamCorpusTest : public ::testing::Test {
   std::filesystem::path path() const { return folder_.path() / "c.tokens"; }
 
   /// The file that write() makes of its first or second text.
-  std::string file(int i) const {
-    return folder_.path() / ("text" + std::to_string(i));
-  }
+  std::string file(int i) const { return folder_.path() / ("text" + std::to_string(i)); }
 
   TemporaryFolder folder_;
 };
@@ -103,8 +96,7 @@ std::vector<std::pair<Words, Words>> samples_of(const SampleSource& source) {
 }
 
 TEST_F(StreamCorpusTest, BlocksAreOneStreamOfAllLinesAndFiles) {
-  const auto report =
-      write({"4 5\n\n6 3\r\n", "7 8 9"}, SampleKind::kBlocks, 2);
+  const auto report = write({"4 5\n\n6 3\r\n", "7 8 9"}, SampleKind::kBlocks, 2);
   EXPECT_EQ(stored(), (Rows{{2, 4, 5, 2, 2, 6, 3, 2, 7, 8, 9, 2}}));
   EXPECT_EQ(report.lines, 4);
   EXPECT_EQ(report.blank, 1);
@@ -114,8 +106,7 @@ TEST_F(StreamCorpusTest, BlocksAreOneStreamOfAllLinesAndFiles) {
   EXPECT_EQ(report.unknown, 1);
   EXPECT_EQ(
       report.summary(),
-      "11 tokens (1 unknown) in 1 sequence of 4 lines (1 blank, 0 too long and "
-      "left out)");
+      "11 tokens (1 unknown) in 1 sequence of 4 lines (1 blank, 0 too long and left out)");
 }
 
 TEST_F(StreamCorpusTest, BlocksCarryThePreviousTokenOver) {
@@ -147,10 +138,8 @@ TEST_F(StreamCorpusTest, BlocksPredictEveryTokenOnce) {
 }
 
 TEST_F(StreamCorpusTest, NoDocumentBlockGoesBeyondItsDocument) {
-  const auto report = write(
-      {"\n4 5\n6\n\n \n7\r\n\r\n", "8 9 10\n", "\n"},
-      SampleKind::kDocumentBlocks,
-      2);
+  const auto report =
+      write({"\n4 5\n6\n\n \n7\r\n\r\n", "8 9 10\n", "\n"}, SampleKind::kDocumentBlocks, 2);
   EXPECT_EQ(stored(), (Rows{{2, 4, 5, 2, 6, 2}, {2, 7, 2}, {2, 8, 9, 10, 2}}));
   EXPECT_EQ(report.lines, 9);
   EXPECT_EQ(report.blank, 5);
@@ -168,8 +157,7 @@ TEST_F(StreamCorpusTest, NoDocumentBlockGoesBeyondItsDocument) {
 }
 
 TEST_F(StreamCorpusTest, LinesAreSamplesOfTheirOwn) {
-  const auto report =
-      write({"4 5\n\n6\r\n1 1 1\n", " \n7 8"}, SampleKind::kLines, 3);
+  const auto report = write({"4 5\n\n6\r\n1 1 1\n", " \n7 8"}, SampleKind::kLines, 3);
   EXPECT_EQ(report.lines, 6);
   EXPECT_EQ(report.blank, 2);
   EXPECT_EQ(report.too_long, 1);
@@ -177,8 +165,7 @@ TEST_F(StreamCorpusTest, LinesAreSamplesOfTheirOwn) {
   EXPECT_EQ(report.tokens, 8);
   EXPECT_EQ(
       report.summary(),
-      "8 tokens (0 unknown) in 3 sequences of 6 lines (2 blank, 1 too long and "
-      "left out)");
+      "8 tokens (0 unknown) in 3 sequences of 6 lines (2 blank, 1 too long and left out)");
   EXPECT_THAT(
       samples_of(*open(SampleKind::kLines, /*block_tokens=*/1)),
       ElementsAre(
@@ -223,10 +210,7 @@ TEST_F(StreamCorpusTest, BatcherKeepsBlocksOfAStreamWithinTheBudget) {
   for (int line = 0; line < 200; ++line)
     text += "4 5 6 7 8\n";
   write({text}, SampleKind::kBlocks);
-  const Batcher batcher(
-      open(SampleKind::kBlocks, 16),
-      {.max_tokens = 64, .multiple = 1},
-      1);
+  const Batcher batcher(open(SampleKind::kBlocks, 16), {.max_tokens = 64, .multiple = 1}, 1);
   int64_t tokens = 0;
   for (int64_t i = 0; i < batcher.size(); ++i) {
     const Batch batch = batcher.batch(i);
@@ -247,8 +231,7 @@ TEST_F(StreamCorpusTest, SaysWhyNothingIsLeft) {
         error_of([&] {
           write({"\n \r\n", "\n"}, kind);
         }),
-        "no text to learn from in '" + file(0) + "', '" + file(1) +
-            "': of 3 lines 3 are blank");
+        "no text to learn from in '" + file(0) + "', '" + file(1) + "': of 3 lines 3 are blank");
     EXPECT_EQ(
         error_of([&] { write({"  \n"}, kind, 100, encode_bytes); }),
         "no text to learn from in '" + file(0) + "': of 1 lines 1 are blank");
@@ -267,17 +250,12 @@ TEST_F(StreamCorpusTest, NamesFileAndLineOfBadText) {
           write({"4\n", "4\n5 \xE4\n"}, kind);
         }),
         HasSubstr(file(1) + ":2: UTF-8 was wanted, but byte 3"));
-    EXPECT_EQ(
-        error_of([&] { write({"4\n\nbad\n"}, kind); }),
-        file(0) + ":3: cannot encode 'bad'");
+    EXPECT_EQ(error_of([&] { write({"4\n\nbad\n"}, kind); }), file(0) + ":3: cannot encode 'bad'");
   }
   EXPECT_FALSE(std::filesystem::exists(path()));
-  const LineEncoder interrupted = [](std::string_view) -> Ids {
-    throw Interrupted(2, "stopped");
-  };
+  const LineEncoder interrupted = [](std::string_view) -> Ids { throw Interrupted(2, "stopped"); };
   EXPECT_EQ(
-      error_of<Interrupted>(
-          [&] { write({"4\n"}, SampleKind::kBlocks, 100, interrupted); }),
+      error_of<Interrupted>([&] { write({"4\n"}, SampleKind::kBlocks, 100, interrupted); }),
       "stopped");
 }
 
@@ -303,8 +281,7 @@ TEST_F(StreamCorpusTest, RefusesArgumentsThatCannotGiveACorpus) {
       error_of([&] { write({"4\n"}, SampleKind::kLines, 1); }),
       "the longest length must be at least 2 (one symbol and </s>), but got 1");
   EXPECT_EQ(
-      error_of<UsageError>(
-          [] { StreamOptions{.block_tokens = 0}.validate("data"); }),
+      error_of<UsageError>([] { StreamOptions{.block_tokens = 0}.validate("data"); }),
       "data.block_tokens must be >= 1, but got 0");
   write({"4\n"}, SampleKind::kBlocks);
   const auto largest = std::numeric_limits<int64_t>::max();
@@ -317,10 +294,7 @@ TEST_F(StreamCorpusTest, RefusesArgumentsThatCannotGiveACorpus) {
 
 TEST_F(StreamCorpusTest, OptionsAreReadByTheirNames) {
   StreamOptions options;
-  read_options(
-      Json{{"samples", "document_blocks"}, {"block_tokens", 7}},
-      "data",
-      options);
+  read_options(Json{{"samples", "document_blocks"}, {"block_tokens", 7}}, "data", options);
   EXPECT_EQ(options.samples, SampleKind::kDocumentBlocks);
   EXPECT_EQ(options.block_tokens, 7);
 }
@@ -328,24 +302,18 @@ TEST_F(StreamCorpusTest, OptionsAreReadByTheirNames) {
 TEST_F(StreamCorpusTest, IdsOutsideTheVocabularyAreTheWrongCorpus) {
   write({"4 5\n9 6\n-1\n"}, SampleKind::kLines);
   const auto source = open(SampleKind::kLines, 512, 9);
-  const auto batch = [&](uint32_t sample) {
-    return source->batch(std::span(&sample, 1));
-  };
+  const auto batch = [&](uint32_t sample) { return source->batch(std::span(&sample, 1)); };
   EXPECT_EQ(batch(0).rows, 1);
   EXPECT_EQ(
       error_of([&] { batch(1); }),
       path().string() +
-          ": wrong corpus for the vocabulary: sample 1 holds the id 9, but ids "
-          "must be from 0 to 8");
-  EXPECT_THAT(
-      error_of([&] { batch(2); }),
-      HasSubstr("sample 2 holds the id -1"));
+          ": wrong corpus for the vocabulary: sample 1 holds the id 9, but ids must be from 0 to "
+          "8");
+  EXPECT_THAT(error_of([&] { batch(2); }), HasSubstr("sample 2 holds the id -1"));
   write({"4 5 6 9\n"}, SampleKind::kBlocks);
   const auto blocks = open(SampleKind::kBlocks, 4, 9);
   const uint32_t first = 0;
-  EXPECT_THAT(
-      error_of([&] { blocks->batch(std::span(&first, 1)); }),
-      HasSubstr("holds the id 9"))
+  EXPECT_THAT(error_of([&] { blocks->batch(std::span(&first, 1)); }), HasSubstr("holds the id 9"))
       << "the last token of a block counts too";
 }
 
@@ -356,9 +324,7 @@ TEST_F(StreamCorpusTest, RefusesSamplesThatAreNotThere) {
   for (const int64_t index : {int64_t{-1}, int64_t{3}})
     EXPECT_THAT(
         error_of([&] { source->target_length(index); }),
-        HasSubstr(
-            "sample " + std::to_string(index) +
-            " was asked for, but there are 3"));
+        HasSubstr("sample " + std::to_string(index) + " was asked for, but there are 3"));
 }
 
 TEST_F(StreamCorpusTest, RefusesOtherStores) {
@@ -368,30 +334,22 @@ TEST_F(StreamCorpusTest, RefusesOtherStores) {
       writer.append(row);
     writer.finish();
   };
-  const auto message = [&](SampleKind kind) {
-    return error_of([&] { open(kind); });
-  };
+  const auto message = [&](SampleKind kind) { return error_of([&] { open(kind); }); };
   store({{2, 4, 2}, {2, 5, 2}});
   EXPECT_EQ(
       message(SampleKind::kBlocks),
-      path().string() +
-          ": samples = 'blocks' needs a corpus of one sequence, but it has 2");
+      path().string() + ": samples = 'blocks' needs a corpus of one sequence, but it has 2");
   store({{4, 5}});
   for (const SampleKind kind : kKinds)
-    EXPECT_THAT(
-        message(kind),
-        HasSubstr("which begins with </s> (2), but it begins with 4"));
+    EXPECT_THAT(message(kind), HasSubstr("which begins with </s> (2), but it begins with 4"));
   store({{}});
-  EXPECT_THAT(
-      message(SampleKind::kLines),
-      HasSubstr("begins with an empty sequence"));
+  EXPECT_THAT(message(SampleKind::kLines), HasSubstr("begins with an empty sequence"));
   store({});
   EXPECT_THAT(message(SampleKind::kLines), HasSubstr("but it is empty"));
   store({{2, 4, 2}, {2}});
   EXPECT_THAT(
       message(SampleKind::kDocumentBlocks),
-      HasSubstr("sequence 1 of a language model's corpus needs 2 ids at least, "
-                "but has 1"));
+      HasSubstr("sequence 1 of a language model's corpus needs 2 ids at least, but has 1"));
   EXPECT_THAT(
       error_of([&] { open(SampleKind::kLines)->target_length(1); }),
       HasSubstr("needs 2 ids at least"));
@@ -399,9 +357,7 @@ TEST_F(StreamCorpusTest, RefusesOtherStores) {
 
 TEST_F(StreamCorpusTest, BinarisedSentencesAreWhatTheirLinesAre) {
   const std::string data =
-      testing::mapped_bytes<uint16_t>(
-          {{4, 5, 2}, {2}, {6, 2}, {3, 7, 8, 9, 2}, {2}, {4, 2}},
-          8)
+      testing::mapped_bytes<uint16_t>({{4, 5, 2}, {2}, {6, 2}, {3, 7, 8, 9, 2}, {2}, {4, 2}}, 8)
           .write(folder_, "data");
   for (const SampleKind kind : kKinds) {
     const auto report = write({"4 5\n\n6\n3 7 8 9\n\n4\n", "5\n"}, kind, 4);

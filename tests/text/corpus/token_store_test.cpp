@@ -53,8 +53,7 @@ Rows random_rows(size_t count, size_t longest) {
 
 TEST(TokenStore, GivesBackWhatWasWritten) {
   TemporaryFolder folder;
-  for (const Rows& rows :
-       {Rows{}, Rows{{}}, Rows{{5}}, Rows{{1, 2, 3}, {}, {4}}}) {
+  for (const Rows& rows : {Rows{}, Rows{{}}, Rows{{5}}, Rows{{1, 2, 3}, {}, {4}}}) {
     write_store(folder.path() / "t", rows);
     EXPECT_EQ(read_store(folder.path() / "t"), rows);
   }
@@ -135,8 +134,7 @@ TEST(TokenStore, AppearsOnlyWhenFinished) {
     writer.prepare();
     EXPECT_EQ(read_store(folder.path() / "t"), Rows{{1}});
     EXPECT_THAT(
-        error_of([&] { writer.append(std::vector<int32_t>{4}); }),
-        HasSubstr("cannot grow"));
+        error_of([&] { writer.append(std::vector<int32_t>{4}); }), HasSubstr("cannot grow"));
   }
   EXPECT_EQ(read_store(folder.path() / "t"), Rows{{1}});
   EXPECT_EQ(folder.entries(), 1);
@@ -166,8 +164,7 @@ TEST(TokenStore, NamesTheFileThatIsNone) {
       HasSubstr(text + ": not a token store (its first bytes differ)"));
   const auto empty = folder.write("empty", "");
   EXPECT_THAT(
-      error_of([&] { TokenStore store(empty); }),
-      HasSubstr("not a token store, only 0 bytes"));
+      error_of([&] { TokenStore store(empty); }), HasSubstr("not a token store, only 0 bytes"));
 }
 
 TEST(TokenStore, RefusesEveryTruncation) {
@@ -209,9 +206,7 @@ TEST(TokenStore, RefusesHeadersWhoseSizesOverflow) {
       std::string bad = bytes;
       std::memcpy(bad.data() + field, &value, sizeof value);
       const auto path = folder.write("bad", bad);
-      EXPECT_THAT(
-          error_of([&] { TokenStore store(path); }),
-          HasSubstr("does not fit"));
+      EXPECT_THAT(error_of([&] { TokenStore store(path); }), HasSubstr("does not fit"));
     }
   }
 }
@@ -247,8 +242,7 @@ TEST(TokenStore, RefusesAnIndexOutsideOfIt) {
   const TokenStore store(folder.path() / "t");
   for (const int64_t index : {int64_t{-1}, int64_t{2}, int64_t{1} << 62})
     EXPECT_THAT(
-        error_of([&] { store.tokens(index); }),
-        HasSubstr("was asked for, but there are 2"));
+        error_of([&] { store.tokens(index); }), HasSubstr("was asked for, but there are 2"));
 }
 
 }  // namespace

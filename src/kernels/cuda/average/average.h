@@ -37,14 +37,12 @@ struct AveragePlan {
 
 /// Blocks with one part a sequence, the strips being as wide as the type
 /// allows: alignment has no say in whether there is a workspace.
-inline AveragePlan
-plan_average(const AverageShape& shape, int storage_bytes, int vector) {
+inline AveragePlan plan_average(const AverageShape& shape, int storage_bytes, int vector) {
   const auto strips = [&](int channels) {
     return chunks_of<int64_t>(shape.channels, kThreads * channels);
   };
   const int64_t whole = shape.batch * strips(kAverageBytes / storage_bytes);
-  const int64_t wanted =
-      whole >= kEnoughAverageBlocks ? 1 : chunks_of(kManyAverageBlocks, whole);
+  const int64_t wanted = whole >= kEnoughAverageBlocks ? 1 : chunks_of(kManyAverageBlocks, whole);
   AveragePlan plan;
   plan.strips = strips(vector);
   plan.chunks = chunks_of<int64_t>(shape.steps, kAverageChunk);
@@ -99,8 +97,8 @@ struct AverageColumn {
     return (b * shape.steps + position) * shape.channels + channel;
   }
   SEQCONV_DEVICE double* chunk_sums(int64_t chunk) const {
-    return task.args.workspace +
-        (b * task.plan.kept() + chunk) * task.args.shape.channels + channel;
+    return task.args.workspace + (b * task.plan.kept() + chunk) * task.args.shape.channels +
+        channel;
   }
   /// sums = those of `count` chunks, which are in the workspace.
   SEQCONV_DEVICE void start(int64_t count, double (&sums)[V]) const {
@@ -115,26 +113,20 @@ struct AverageColumn {
             unroll<V>([&](int v) { in.v[v] = chunk_sums(i)[v]; });
           return in;
         },
-        [&](int, const AverageSums<V>& in) {
-          unroll<V>([&](int v) { sums[v] += in.v[v]; });
-        });
+        [&](int, const AverageSums<V>& in) { unroll<V>([&](int v) { sums[v] += in.v[v]; }); });
   }
   /// sums += the inputs of a chunk, whose shares these are; the results of its
   /// positions are written if they are wanted, `sums` being of all before.
   template <bool kWritten>
-  SEQCONV_DEVICE void
-  add_chunk(int64_t chunk, const double* shares, double (&sums)[V]) const {
-    const auto at = [&](int r) {
-      return position(task.plan, chunk * kAverageChunk + r);
-    };
+  SEQCONV_DEVICE void add_chunk(int64_t chunk, const double* shares, double (&sums)[V]) const {
+    const auto at = [&](int r) { return position(task.plan, chunk * kAverageChunk + r); };
     double here[V] = {};
     load_ahead<16>(
         0,
         kAverageChunk,
         1,
         [&](int r) {
-          return at(r) < valid ? load_pack<S, V>(task.args.x + element(at(r)))
-                               : Pack<S, V>{};
+          return at(r) < valid ? load_pack<S, V>(task.args.x + element(at(r))) : Pack<S, V>{};
         },
         [&](int r, const Pack<S, V>& row) {
           Pack<S, V> out = {};
@@ -143,8 +135,7 @@ struct AverageColumn {
             here[v] += kForward ? in : in * shares[r];
             const double sum = sums[v] + here[v];
             if (at(r) < valid)
-              out.v[v] = narrow<S>(
-                  static_cast<float>(kForward ? sum * shares[r] : sum));
+              out.v[v] = narrow<S>(static_cast<float>(kForward ? sum * shares[r] : sum));
           });
           if (kWritten && at(r) < task.args.shape.steps)
             store_pack<S, V>(task.args.y + element(at(r)), out);
@@ -171,8 +162,7 @@ struct AverageBody {
     typename Block::template Fragments<AverageSums<V>> held(block);
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       block.each([&](int thread) {
-        shares[thread] = average_share(
-            Column::position(plan, chunk * kAverageChunk + thread));
+        shares[thread] = average_share(Column::position(plan, chunk * kAverageChunk + thread));
       });
       block.warps([&](auto& warp) {
         auto& lanes = held.of(warp);
@@ -198,9 +188,7 @@ struct AverageBody {
 /// A thread for a channel of a stream, token by token.
 struct AverageStepBody {
   template <class Block, class S>
-  static SEQCONV_DEVICE void run(
-      Block& block,
-      const CumulativeAverageStep<S>& task) {
+  static SEQCONV_DEVICE void run(Block& block, const CumulativeAverageStep<S>& task) {
     const AverageShape& shape = task.shape;
     block.each([&](int thread) {
       const int64_t at = block.index() * kThreads + thread;
@@ -212,8 +200,7 @@ struct AverageStepBody {
       for (int64_t t = 0; t < shape.steps; ++t) {
         const int64_t i = (n * shape.steps + t) * shape.channels + c;
         sum += static_cast<double>(widen(task.x[i]));
-        task.y[i] =
-            narrow<S>(static_cast<float>(sum * average_share(position + t)));
+        task.y[i] = narrow<S>(static_cast<float>(sum * average_share(position + t)));
       }
       task.sums[at] = sum;
     });
@@ -224,8 +211,7 @@ template <class S>
 int64_t cumulative_average_workspace(const AverageShape& shape) {
   if (is_empty(shape))
     return 0;
-  return plan_average(shape, sizeof(S), /*vector=*/1).kept() * shape.batch *
-      shape.channels;
+  return plan_average(shape, sizeof(S), /*vector=*/1).kept() * shape.batch * shape.channels;
 }
 
 /// Queues the passes with V channels to a thread.
@@ -237,13 +223,9 @@ void launch_average(Launcher& launcher, const CumulativeAverage<S>& args) {
   constexpr int64_t kShared = kAverageChunk * sizeof(double);
   if (kept > 0)
     launcher.template run<AverageBody<kOrder, V, /*kSumsOnly=*/true>>(
-        shape.batch * kept * task.plan.strips,
-        kShared,
-        task);
+        shape.batch * kept * task.plan.strips, kShared, task);
   launcher.template run<AverageBody<kOrder, V, /*kSumsOnly=*/false>>(
-      task.plan.blocks,
-      kShared,
-      task);
+      task.plan.blocks, kShared, task);
 }
 
 template <class S, class Launcher>
@@ -262,10 +244,7 @@ template <class S, class Launcher>
 void run(Launcher& launcher, const CumulativeAverageStep<S>& args) {
   const AverageShape& shape = args.shape;
   if (!is_empty(shape))
-    launcher.template run<AverageStepBody>(
-        blocks_for(shape.batch * shape.channels),
-        0,
-        args);
+    launcher.template run<AverageStepBody>(blocks_for(shape.batch * shape.channels), 0, args);
 }
 
 }  // namespace seqconv::internal::kernels::cuda

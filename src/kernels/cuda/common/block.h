@@ -30,10 +30,7 @@ class DeviceWarp {
  public:
   /// By a shuffle of all lanes, which tells the compiler that they agree.
   __device__ DeviceWarp()
-      : index_(__shfl_sync(
-            0xffffffffu,
-            static_cast<int>(threadIdx.x) / kWarp,
-            0)) {}
+      : index_(__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / kWarp, 0)) {}
   __device__ int index() const { return index_; }
   template <class F>
   __device__ void each(const F& f) {
@@ -88,19 +85,15 @@ struct Lanes {
 /// Joins what 2^bits neighbouring lanes hold, at most 2^kMaxBits of them, by
 /// the commutative f in one fixed order; all of them get the result.
 template <int kMaxBits, class T, class Warp, class F>
-SEQCONV_DEVICE void
-join_lanes(Warp& warp, Lanes<T>& values, int bits, const F& f) {
+SEQCONV_DEVICE void join_lanes(Warp& warp, Lanes<T>& values, int bits, const F& f) {
   unroll<kMaxBits>([&](int bit) {
     if (bit >= bits)
       return;
 #ifdef __CUDACC__
-    values.value =
-        f(values.value, __shfl_xor_sync(0xffffffffu, values.value, 1 << bit));
+    values.value = f(values.value, __shfl_xor_sync(0xffffffffu, values.value, 1 << bit));
 #else
     Lanes<T> before = values;
-    warp.each([&](int lane) {
-      values[lane] = f(before[lane], before[lane ^ 1 << bit]);
-    });
+    warp.each([&](int lane) { values[lane] = f(before[lane], before[lane ^ 1 << bit]); });
 #endif
   });
 }

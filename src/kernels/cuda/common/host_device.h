@@ -65,8 +65,7 @@ SEQCONV_HD constexpr I round_up(I count, I size) {
 
 /// i * step for numbers that are not negative: one instruction on the device.
 SEQCONV_HD int64_t offset_of(int i, int step) {
-  return static_cast<int64_t>(
-      uint64_t{static_cast<uint32_t>(i)} * static_cast<uint32_t>(step));
+  return static_cast<int64_t>(uint64_t{static_cast<uint32_t>(i)} * static_cast<uint32_t>(step));
 }
 
 /// Division by a number that is known before: n / d for n * d < 2^32.
@@ -74,8 +73,7 @@ struct Divisor {
   uint32_t factor = 0;  ///< 2^32 / d, rounded up; 0 for d = 1
 
   Divisor() = default;
-  SEQCONV_HD explicit Divisor(int d)
-      : factor(0xffffffffu / static_cast<uint32_t>(d) + 1) {}
+  SEQCONV_HD explicit Divisor(int d) : factor(0xffffffffu / static_cast<uint32_t>(d) + 1) {}
   SEQCONV_HD int quotient(int n) const {
     const uint64_t product = uint64_t{factor} * static_cast<uint32_t>(n);
     return factor == 0 ? n : static_cast<int>(product >> 32);
@@ -127,8 +125,7 @@ SEQCONV_HD uint32_t narrow_pair(float low, float high) {
     return *reinterpret_cast<const uint32_t*>(&pair);
   }
 #else
-  return narrow<S>(low).bits |
-      static_cast<uint32_t>(narrow<S>(high).bits) << 16;
+  return narrow<S>(low).bits | static_cast<uint32_t>(narrow<S>(high).bits) << 16;
 #endif
 }
 
@@ -136,8 +133,7 @@ SEQCONV_HD uint32_t narrow_pair(float low, float high) {
 template <class S>
 SEQCONV_HD S* row_at(S* rows, int r, int row_bytes) {
   using Byte = std::conditional_t<std::is_const_v<S>, const char, char>;
-  return reinterpret_cast<S*>(
-      reinterpret_cast<Byte*>(rows) + static_cast<int64_t>(r) * row_bytes);
+  return reinterpret_cast<S*>(reinterpret_cast<Byte*>(rows) + static_cast<int64_t>(r) * row_bytes);
 }
 /// f(R{}) for the type of what stands beside tensors of S: S, or float beside
 /// 16 bits.
@@ -151,8 +147,7 @@ SEQCONV_DEVICE void with_storage(Storage storage, const F& f) {
 }
 
 /// Real rows of sequence b: its length, clamped to what is there.
-SEQCONV_HD int64_t
-valid_steps(const int64_t* lengths, int64_t b, int64_t steps) {
+SEQCONV_HD int64_t valid_steps(const int64_t* lengths, int64_t b, int64_t steps) {
   return lengths == nullptr ? steps : clamped<int64_t>(lengths[b], 0, steps);
 }
 

@@ -54,27 +54,21 @@ class DeviceLauncher {
     constexpr auto kernel = run_body<Body, Task>;
     if (shared > kSmallShared)
       allow_shared<kernel>();
-    kernel<<<
-        static_cast<unsigned>(blocks),
-        kThreads,
-        static_cast<size_t>(shared),
-        stream_>>>(task);
+    kernel<<<static_cast<unsigned>(blocks), kThreads, static_cast<size_t>(shared), stream_>>>(task);
     check_runtime(cudaGetLastError(), "a launch");
   }
 
   Device device() const {
     return {
         .shared = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
-        .multiplies_bfloat16 =
-            attribute(cudaDevAttrComputeCapabilityMajor) >= 8};
+        .multiplies_bfloat16 = attribute(cudaDevAttrComputeCapabilityMajor) >= 8};
   }
 
  private:
   static int attribute(cudaDeviceAttr which) {
     int value = 0;
     check_runtime(
-        cudaDeviceGetAttribute(&value, which, current_device()),
-        "asking for the device's limits");
+        cudaDeviceGetAttribute(&value, which, current_device()), "asking for the device's limits");
     return value;
   }
 

@@ -41,9 +41,7 @@ bool is_empty(const Shape& shape) {
 }
 
 /// Whether all addresses are multiples of so many bytes.
-inline bool are_aligned(
-    std::initializer_list<const void*> tensors,
-    size_t bytes) {
+inline bool are_aligned(std::initializer_list<const void*> tensors, size_t bytes) {
   bool all = true;
   for (const void* const tensor : tensors)
     all = all && reinterpret_cast<uintptr_t>(tensor) % bytes == 0;
@@ -54,10 +52,7 @@ inline bool are_aligned(
 /// kBytes: `channels` (of a row or a head) are a multiple of V and every tensor
 /// is aligned.
 template <class S, int kBytes, class Run>
-void with_vector(
-    int64_t channels,
-    std::initializer_list<const void*> tensors,
-    const Run& run) {
+void with_vector(int64_t channels, std::initializer_list<const void*> tensors, const Run& run) {
   constexpr int V = kBytes / static_cast<int>(sizeof(S));
   if constexpr (V > 1) {
     if (channels % V != 0 || !are_aligned(tensors, kBytes))

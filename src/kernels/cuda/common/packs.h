@@ -13,14 +13,10 @@ struct PairedElements {
 
   class Element {
    public:
-    SEQCONV_HD Element(uint32_t& word, int i)
-        : word_(word), shift_(i % 2 * 16) {}
-    SEQCONV_HD operator S() const {
-      return {static_cast<uint16_t>(word_ >> shift_)};
-    }
+    SEQCONV_HD Element(uint32_t& word, int i) : word_(word), shift_(i % 2 * 16) {}
+    SEQCONV_HD operator S() const { return {static_cast<uint16_t>(word_ >> shift_)}; }
     SEQCONV_HD void operator=(S value) {
-      word_ = (word_ & ~(0xffffu << shift_)) |
-          static_cast<uint32_t>(value.bits) << shift_;
+      word_ = (word_ & ~(0xffffu << shift_)) | static_cast<uint32_t>(value.bits) << shift_;
     }
 
    private:
@@ -145,8 +141,7 @@ SEQCONV_HD void store_narrow(S* to, const float (&from)[V]) {
 /// use(i, load(i)) for i = begin, begin + step, ... below end: kAtOnce loads
 /// are under way before the first is used. load may be called beyond the end.
 template <int kAtOnce, class Load, class Use>
-SEQCONV_DEVICE void
-load_ahead(int begin, int end, int step, const Load& load, const Use& use) {
+SEQCONV_DEVICE void load_ahead(int begin, int end, int step, const Load& load, const Use& use) {
   SEQCONV_NO_UNROLL
   for (int i0 = begin; i0 < end; i0 += kAtOnce * step) {
     decltype(load(0)) loaded[kAtOnce];

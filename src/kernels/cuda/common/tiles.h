@@ -22,15 +22,10 @@ struct TilePlan {
 
   /// About `most` channels a block, and at most `most_heads` heads.
   template <class Shape>
-  void set_tiles(
-      const Shape& shape,
-      int positions,
-      int64_t most,
-      int64_t most_heads) {
+  void set_tiles(const Shape& shape, int positions, int64_t most, int64_t most_heads) {
     const int64_t R = shape.head_channels();
     rows = positions;
-    heads = static_cast<int>(
-        clamped<int64_t>(most / R, 1, min(shape.heads, most_heads)));
+    heads = static_cast<int>(clamped<int64_t>(most / R, 1, min(shape.heads, most_heads)));
     width = static_cast<int>(heads > 1 ? heads * R : min(most, R));
     chunks = heads > 1 ? 1 : static_cast<int>(chunks_of<int64_t>(R, width));
     groups = static_cast<int>(chunks_of<int64_t>(shape.heads, heads));
@@ -133,9 +128,7 @@ struct Place {
     column = thread - row * plan.columns;
   }
   SEQCONV_DEVICE int channel() const { return column * V; }
-  SEQCONV_DEVICE bool is_idle(int width) const {
-    return row >= stride || channel() >= width;
-  }
+  SEQCONV_DEVICE bool is_idle(int width) const { return row >= stride || channel() >= width; }
 };
 
 }  // namespace seqconv::internal::kernels::cuda

@@ -32,8 +32,7 @@ struct WarpSums {
 /// The product of a row of a band, whose taps begin at `taps`, with a column of
 /// the rows that it reads. Halves of an infinite tap do not add up to it.
 template <class S>
-SEQCONV_DEVICE float
-band_product(const S* taps, int half_band, const S* in, int pitch, int count) {
+SEQCONV_DEVICE float band_product(const S* taps, int half_band, const S* in, int pitch, int count) {
   float sum = 0;
   for (int j = 0; j < count; ++j) {
     const float upper = widen(taps[j]), lower = widen(taps[half_band + j]);
@@ -56,9 +55,7 @@ SEQCONV_DEVICE void mend_sums(
     WarpSums<kRows>& sums) {
   constexpr int kTiles = 2 * WarpTile<kRows>::kPairs;
   float all = 0;
-  unroll<kTiles>([&](int n) {
-    unroll<4>([&](int e) { all += sums.tile[n].v[e] * 0.0f; });
-  });
+  unroll<kTiles>([&](int n) { unroll<4>([&](int e) { all += sums.tile[n].v[e] * 0.0f; }); });
   if (all == all)
     return;
   // One copy of the product for all sums: which, as bits.
@@ -94,24 +91,15 @@ SEQCONV_DEVICE void mend_sums(
 /// channels.
 template <class S, class Warp>
 SEQCONV_DEVICE void add_band_products(
-    Warp& warp,
-    const S* grad_y,
-    const S* x,
-    int pitch,
-    int width,
-    Lanes<WarpSums<kBand>>& sums) {
+    Warp& warp, const S* grad_y, const S* x, int pitch, int width, Lanes<WarpSums<kBand>>& sums) {
   for (int k = 0; k < width; k += 16) {
     Lanes<Matrices> a, b;
-    load_matrices<false>(warp, a, [&](int lane) {
-      return grad_y + down_row(lane) * pitch + k + down_column(lane);
-    });
-    load_matrices<false>(warp, b, [&](int lane) {
-      return x + right_row(lane) * pitch + k + right_column(lane);
-    });
+    load_matrices<false>(
+        warp, a, [&](int lane) { return grad_y + down_row(lane) * pitch + k + down_column(lane); });
+    load_matrices<false>(
+        warp, b, [&](int lane) { return x + right_row(lane) * pitch + k + right_column(lane); });
     unroll<2>([&](int half) {
-      multiply_add<S>(warp, a, b, half, [&](int lane) -> MmaSum& {
-        return sums[lane].tile[half];
-      });
+      multiply_add<S>(warp, a, b, half, [&](int lane) -> MmaSum& { return sums[lane].tile[half]; });
     });
   }
 }
@@ -135,8 +123,8 @@ struct BandPath {
   /// Phases: the band of a tile. kReversed makes that of the gradient of x
   /// (ConvBody), whose rows begin K-1-P positions earlier.
   template <bool kReversed, class S, class Block>
-  static SEQCONV_DEVICE void
-  make_taps(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
+  static SEQCONV_DEVICE void make_taps(
+      Block& block, const ConvTask<S>& task, const ConvTile& tile) {
     const ConvPlan& plan = task.plan;
     const int K = task.taps.kernel_size, pitch = plan.tap_pitch;
     const TileRows<kPerRow, false, S> row_of(task, tile, kReversed);
@@ -150,11 +138,9 @@ struct BandPath {
       Pack<S, 2> upper, lower;
       upper.v.word[0] = narrow_pair<S>(w[0], w[1]);
       lower.v.word[0] = narrow_pair<S>(
-          w[0] - widen(static_cast<S>(upper.v[0])),
-          w[1] - widen(static_cast<S>(upper.v[1])));
+          w[0] - widen(static_cast<S>(upper.v[0])), w[1] - widen(static_cast<S>(upper.v[1])));
       const auto one = [&](int row, int e) {
-        const int at =
-            row * pitch + row % kBand + (kReversed ? K - 1 - j - e : j + e);
+        const int at = row * pitch + row % kBand + (kReversed ? K - 1 - j - e : j + e);
         if (j + e >= K || row < 0 || row >= (kPerRow ? plan.rows : kBand))
           return;
         band[at] = upper.v[e];
@@ -206,8 +192,7 @@ struct BandPath {
       auto& mine = sums.of(warp);
       warp.each([&](int lane) { mine[lane] = {}; });
       const S* const rows = in + part.band * kBand * plan.pitch + part.column;
-      const S* const taps =
-          band + (kPerRow ? part.band * kBand * plan.tap_pitch : 0);
+      const S* const taps = band + (kPerRow ? part.band * kBand * plan.tap_pitch : 0);
       const int half_band = band_elements(plan, kPerRow);
       for (int k = 0; k < band_columns(K); k += 16) {
         Lanes<Matrices> upper, lower, b;
@@ -215,28 +200,22 @@ struct BandPath {
           return taps + down_row(lane) * plan.tap_pitch + k + down_column(lane);
         };
         load_matrices<false>(warp, upper, from);
-        load_matrices<false>(warp, lower, [&](int lane) {
-          return from(lane) + half_band;
-        });
+        load_matrices<false>(warp, lower, [&](int lane) { return from(lane) + half_band; });
         unroll<WarpTile<kRows>::kPairs>([&](int p) {
           if (part.column + 16 * p >= chunk.width)
             return;
           load_matrices<true>(warp, b, [&](int lane) {
-            return rows + (k + down_row(lane)) * plan.pitch + 16 * p +
-                down_column(lane);
+            return rows + (k + down_row(lane)) * plan.pitch + 16 * p + down_column(lane);
           });
           unroll<2>([&](int half) {
-            const auto sum = [&](int lane) -> MmaSum& {
-              return mine[lane].tile[2 * p + half];
-            };
+            const auto sum = [&](int lane) -> MmaSum& { return mine[lane].tile[2 * p + half]; };
             multiply_add<S>(warp, lower, b, half, sum);
             multiply_add<S>(warp, upper, b, half, sum);
           });
         });
       }
-      warp.each([&](int lane) {
-        mend_sums<kRows>(lane, plan, K, kPerRow, taps, rows, mine[lane]);
-      });
+      warp.each(
+          [&](int lane) { mend_sums<kRows>(lane, plan, K, kPerRow, taps, rows, mine[lane]); });
     });
   }
 
@@ -266,8 +245,7 @@ struct BandPath {
           SEQCONV_UNROLL
           for (int e = 0; e < 4; e += 2) {
             const float value[2] = {
-                mine[lane].tile[n].v[e] + bias[0],
-                mine[lane].tile[n].v[e + 1] + bias[1]};
+                mine[lane].tile[n].v[e] + bias[0], mine[lane].tile[n].v[e + 1] + bias[1]};
             const int row = part.band * kBand + sum_row(lane, e);
             store_narrow<2>(staging + row * pitch + c, value);
           }
@@ -312,8 +290,7 @@ struct BandPath {
     float* const grads = shared_at<float>(block.shared(), plan.grads_at);
     block.warps([&](auto& warp) {
       const int kept = warp.index() % kKept;
-      for (int s = warp.index() / kKept * 16; s < band_columns(K);
-           s += kWarps / kKept * 16) {
+      for (int s = warp.index() / kKept * 16; s < band_columns(K); s += kWarps / kKept * 16) {
         Lanes<WarpSums<kBand>> sums;
         warp.each([&](int lane) { sums[lane] = {}; });
         SEQCONV_NO_UNROLL

@@ -8,8 +8,7 @@ namespace seqconv::internal::kernels::cuda {
 /// Gradients of a tile's taps in shared memory -> of its logits: written
 /// to task.grad_logits, or left where they were for a sum over positions.
 template <bool kManyHeads, class S, class Block>
-SEQCONV_DEVICE void
-finish_tap_rows(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
+SEQCONV_DEVICE void finish_tap_rows(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
   const ConvPlan& plan = task.plan;
   const int before = task.taps.kernel_size - 1;  // more rows of statistics
   const int after = before - task.taps.padding_left;
@@ -29,26 +28,16 @@ finish_tap_rows(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
   if (task.sums != nullptr)
     return;
   const int here = tile.rows(task);
-  write_rows<S>(
-      block,
-      task.taps,
-      count,
-      grads,
-      plan.grad_pitch,
-      task.grad_logits,
-      [&](int i) {
-        const int head = row_of.head_of(i), r = i - head * rows;
-        return r < here ? row_of.base_of(head, r) : int64_t{-1};
-      });
+  write_rows<S>(block, task.taps, count, grads, plan.grad_pitch, task.grad_logits, [&](int i) {
+    const int head = row_of.head_of(i), r = i - head * rows;
+    return r < here ? row_of.base_of(head, r) : int64_t{-1};
+  });
 }
 
 /// One phase: the block's sums over positions, [units, H, K] of task.sums.
 template <class S, class Block>
 SEQCONV_DEVICE void sum_tap_rows(
-    Block& block,
-    const ConvTask<S>& task,
-    const ConvTiles<S>& tiles,
-    const ConvTile& tile) {
+    Block& block, const ConvTask<S>& task, const ConvTiles<S>& tiles, const ConvTile& tile) {
   const ConvPlan& plan = task.plan;
   const int K = task.taps.kernel_size;
   const float* const grads = shared_at<float>(block.shared(), plan.grads_at);

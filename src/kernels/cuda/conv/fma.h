@@ -13,12 +13,7 @@ inline constexpr int kRowsPerThread = 8;
 /// kCount inputs of the rows from `in` on, zero from `rows` on.
 template <int kCount, int V, class S>
 SEQCONV_DEVICE void load_window(
-    const S* in,
-    int pitch,
-    int row,
-    int rows,
-    float (&window)[2 * kRowsPerThread - 1][V],
-    int to) {
+    const S* in, int pitch, int row, int rows, float (&window)[2 * kRowsPerThread - 1][V], int to) {
   unroll<kCount>([&](int i) {
     if (row + i < rows)
       load_wide<V>(in + (row + i) * pitch, window[to + i]);
@@ -63,22 +58,11 @@ SEQCONV_DEVICE void convolve_rows(
   for (int j = 0; j < kernel_size; j += kRowsPerThread) {
     load_window<kRowsPerThread, V>(in, pitch, j + kAhead, rows, window, kAhead);
     if (j + kRowsPerThread <= kernel_size)
-      apply_taps<true, kPerRow, V>(
-          taps + j,
-          tap_pitch,
-          kRowsPerThread,
-          window,
-          sums);
+      apply_taps<true, kPerRow, V>(taps + j, tap_pitch, kRowsPerThread, window, sums);
     else
-      apply_taps<false, kPerRow, V>(
-          taps + j,
-          tap_pitch,
-          kernel_size - j,
-          window,
-          sums);
-    unroll<kAhead>([&](int i) {
-      unroll<V>([&](int v) { window[i][v] = window[i + kRowsPerThread][v]; });
-    });
+      apply_taps<false, kPerRow, V>(taps + j, tap_pitch, kernel_size - j, window, sums);
+    unroll<kAhead>(
+        [&](int i) { unroll<V>([&](int v) { window[i][v] = window[i + kRowsPerThread][v]; }); });
   }
 }
 
@@ -96,16 +80,14 @@ SEQCONV_DEVICE void convolve_chunk(
   const int vectors = chunk.width / V, real = tile.real(task);
   const int here = tile.rows(task);
   S* const out = task.out + task.element(tile.b, tile.first, chunk.first);
-  for (int n = thread; n < vectors * (plan.rows / kRowsPerThread);
-       n += kThreads) {
+  for (int n = thread; n < vectors * (plan.rows / kRowsPerThread); n += kThreads) {
     const int column = n % vectors * V, row = n / vectors * kRowsPerThread;
     const int head = tile.heads > 1 ? column / task.head_channels : 0;
     const int set = kPerRow ? head * plan.rows + row : head;
     float sums[kRowsPerThread][V] = {};
     if (task.bias != nullptr) {
-      unroll<kRowsPerThread>([&](int i) {
-        load_wide<V>(task.bias + chunk.first + column, sums[i]);
-      });
+      unroll<kRowsPerThread>(
+          [&](int i) { load_wide<V>(task.bias + chunk.first + column, sums[i]); });
     }
     if (row < real)
       convolve_rows<kPerRow, V>(
@@ -140,8 +122,8 @@ struct FmaPath {
   /// Phases: reversed taps let input s feed the outputs s - (K-1-P) + i through
   /// tap K-1-i. Their statistics are kept for the gradients.
   template <bool kReversed, class S, class Block>
-  static SEQCONV_DEVICE void
-  make_taps(Block& block, const ConvTask<S>& task, const ConvTile& tile) {
+  static SEQCONV_DEVICE void make_taps(
+      Block& block, const ConvTask<S>& task, const ConvTile& tile) {
     const ConvPlan& plan = task.plan;
     const int K = task.taps.kernel_size;
     const TileRows<kPerRow, true, S> row_of(task, tile, kReversed);
@@ -153,8 +135,7 @@ struct FmaPath {
         task.taps,
         count,
         row_of,
-        kReversed ? logit_rows(block.shared(), task)
-                  : LogitRows{taps, plan.tap_pitch, count},
+        kReversed ? logit_rows(block.shared(), task) : LogitRows{taps, plan.tap_pitch, count},
         kReversed ? stats : nullptr,
         [&](int i, int j0, const float(&w)[kTapGroup]) {
           if (!kReversed)
@@ -178,11 +159,9 @@ struct FmaPath {
       const Chunk& chunk,
       const S* in,
       Held&) {
-    const float* const taps =
-        shared_at<float>(block.shared(), task.plan.taps_at);
-    block.each([&](int thread) {
-      convolve_chunk<kPerRow, V>(thread, task, tile, chunk, taps, in);
-    });
+    const float* const taps = shared_at<float>(block.shared(), task.plan.taps_at);
+    block.each(
+        [&](int thread) { convolve_chunk<kPerRow, V>(thread, task, tile, chunk, taps, in); });
   }
   template <class... Any>
   static SEQCONV_DEVICE void store(const Any&...) {}
@@ -223,8 +202,7 @@ struct FmaPath {
           const int begin = head * columns * V;
           const S* const rows = x + (r + j0) * plan.pitch + begin;
           const S* const g = grad_y + r * plan.pitch + begin;
-          for (int c = kPerRow ? part : 0; c < columns;
-               c += kPerRow ? lanes : 1) {
+          for (int c = kPerRow ? part : 0; c < columns; c += kPerRow ? lanes : 1) {
             float dy[V];
             load_wide<V>(g + c * V, dy);
             unroll<8>([&](int j) {
@@ -236,9 +214,7 @@ struct FmaPath {
             });
           }
         });
-        unroll<8>([&](int j) {
-          join_lanes<kPerRow ? 2 : 5>(warp, sums[j], bits, AddFloats{});
-        });
+        unroll<8>([&](int j) { join_lanes<kPerRow ? 2 : 5>(warp, sums[j], bits, AddFloats{}); });
         warp.each([&](int lane) {
           const int unit = (n0 + lane) >> bits;
           if (unit >= units || (lane & (lanes - 1)) != 0)

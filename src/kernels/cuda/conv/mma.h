@@ -49,25 +49,21 @@ SEQCONV_HD int sum_column(int lane, int e) {
 /// address(8 m + r), on a multiple of 16 bytes. kTransposed exchanges rows and
 /// columns of each.
 template <bool kTransposed, class Warp, class Address>
-SEQCONV_DEVICE void
-load_matrices(Warp& warp, Lanes<Matrices>& to, const Address& address) {
+SEQCONV_DEVICE void load_matrices(Warp& warp, Lanes<Matrices>& to, const Address& address) {
 #ifdef __CUDACC__
   warp.each([&](int lane) {
-    const auto from =
-        static_cast<uint32_t>(__cvta_generic_to_shared(address(lane)));
+    const auto from = static_cast<uint32_t>(__cvta_generic_to_shared(address(lane)));
     uint32_t(&p)[4] = to[lane].pair;
     if constexpr (kTransposed)
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 "
-                   "{%0, %1, %2, %3}, [%4];"
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                    : "=r"(p[0]), "=r"(p[1]), "=r"(p[2]), "=r"(p[3])
                    : "r"(from)
                    : "memory");
     else
-      asm volatile(
-          "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-          : "=r"(p[0]), "=r"(p[1]), "=r"(p[2]), "=r"(p[3])
-          : "r"(from)
-          : "memory");
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(p[0]), "=r"(p[1]), "=r"(p[2]), "=r"(p[3])
+                   : "r"(from)
+                   : "memory");
   });
 #else
   std::array<const uint16_t*, kWarp> rows;
@@ -102,10 +98,7 @@ load_matrices(Warp& warp, Lanes<Matrices>& to, const Address& address) {
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
 template <class S>
 __device__ inline void mma_instruction(
-    float (&c)[4],
-    const uint32_t (&a)[4],
-    uint32_t b0,
-    uint32_t b1) {
+    float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   if constexpr (std::is_same_v<S, BFloat16>)
     SEQCONV_MMA("bf16");
   else
@@ -114,19 +107,15 @@ __device__ inline void mma_instruction(
 #else
 /// The 8 columns of A whose pairs are a0 and a1, times the 8 rows of B that b
 /// holds.
-__device__ inline void
-half_mma_instruction(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t b) {
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+__device__ inline void half_mma_instruction(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t b) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+               "{%0, %1, %2, %3};"
                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                : "r"(a0), "r"(a1), "r"(b));
 }
 template <class S>
 __device__ inline void mma_instruction(
-    float (&c)[4],
-    const uint32_t (&a)[4],
-    uint32_t b0,
-    uint32_t b1) {
+    float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
   if constexpr (std::is_same_v<S, BFloat16>) {
     __trap();
   } else {
@@ -146,18 +135,11 @@ float of_pair(uint32_t pair, int i) {
 /// sums(lane) += A * B, with B the first or the second half of `b`.
 template <class S, class Warp, class Sums>
 SEQCONV_DEVICE void multiply_add(
-    Warp& warp,
-    Lanes<Matrices>& a,
-    Lanes<Matrices>& b,
-    int half,
-    const Sums& sums) {
+    Warp& warp, Lanes<Matrices>& a, Lanes<Matrices>& b, int half, const Sums& sums) {
 #ifdef __CUDACC__
   warp.each([&](int lane) {
     mma_instruction<S>(
-        sums(lane).v,
-        a[lane].pair,
-        b[lane].pair[2 * half],
-        b[lane].pair[2 * half + 1]);
+        sums(lane).v, a[lane].pair, b[lane].pair[2 * half], b[lane].pair[2 * half + 1]);
   });
 #else
   // B by columns, so that a product goes through both in order.
@@ -165,12 +147,10 @@ SEQCONV_DEVICE void multiply_add(
   warp.each([&](int lane) {
     for (int p = 0; p < 4; ++p)
       for (int i = 0; i < 2; ++i)
-        left[lane / 4 + p % 2 * 8][2 * (lane % 4) + i + p / 2 * 8] =
-            of_pair<S>(a[lane].pair[p], i);
+        left[lane / 4 + p % 2 * 8][2 * (lane % 4) + i + p / 2 * 8] = of_pair<S>(a[lane].pair[p], i);
     for (int p = 0; p < 2; ++p)
       for (int i = 0; i < 2; ++i)
-        right[lane / 4][2 * (lane % 4) + i + p * 8] =
-            of_pair<S>(b[lane].pair[2 * half + p], i);
+        right[lane / 4][2 * (lane % 4) + i + p * 8] = of_pair<S>(b[lane].pair[2 * half + p], i);
   });
   warp.each([&](int lane) {
     for (int e = 0; e < 4; ++e) {

@@ -31,19 +31,14 @@ SEQCONV_DEVICE void softmax_lanes(
   Lanes<float> max_of, sums;
   warp.each([&](int lane) {
     float found = -INFINITY;
-    for_groups(
-        logits,
-        lanes[lane],
-        [&](int, const float(&w)[kTapGroup], float*) {
-          SEQCONV_UNROLL
-          for (const float value : w)
-            found = std::fmax(found, value);
-        });
+    for_groups(logits, lanes[lane], [&](int, const float(&w)[kTapGroup], float*) {
+      SEQCONV_UNROLL
+      for (const float value : w)
+        found = std::fmax(found, value);
+    });
     max_of[lane] = found;
   });
-  join_lanes<1>(warp, max_of, source.part_bits, [](float a, float b) {
-    return std::fmax(a, b);
-  });
+  join_lanes<1>(warp, max_of, source.part_bits, [](float a, float b) { return std::fmax(a, b); });
   warp.each([&](int lane) {
     // A row that is not real is all minus infinity: zero, not NaN.
     if (!lanes[lane].real)
@@ -99,36 +94,28 @@ SEQCONV_DEVICE void make_taps(
     const LogitRows& logits,
     RowStats* stats,
     const Put& put) {
-  for_logit_rows<S>(
-      block,
-      source,
-      count,
-      row_of,
-      logits,
-      [&](auto& warp, auto& lanes, int first) {
-        Lanes<RowStats> of;
-        if (source.softmax)
-          softmax_lanes(warp, source, logits, lanes, of);
-        else
-          warp.each([&](int lane) {
-            of[lane] = {0.0f, lanes[lane].real ? 1.0f : 0.0f};
-          });
-        warp.each([&](int lane) {
-          const LaneRow mine = lanes[lane];
-          if (mine.begin >= mine.end)
-            return;
-          const int i = first + mine.row;
-          if (stats != nullptr && mine.begin == 0)
-            stats[i] = of[lane];
-          tap_groups_of(
-              source,
-              logits,
-              mine,
-              row_of(i, /*edges=*/true),
-              of[lane],
-              [&](int j, const float(&w)[kTapGroup]) { put(i, j, w); });
-        });
-      });
+  for_logit_rows<S>(block, source, count, row_of, logits, [&](auto& warp, auto& lanes, int first) {
+    Lanes<RowStats> of;
+    if (source.softmax)
+      softmax_lanes(warp, source, logits, lanes, of);
+    else
+      warp.each([&](int lane) { of[lane] = {0.0f, lanes[lane].real ? 1.0f : 0.0f}; });
+    warp.each([&](int lane) {
+      const LaneRow mine = lanes[lane];
+      if (mine.begin >= mine.end)
+        return;
+      const int i = first + mine.row;
+      if (stats != nullptr && mine.begin == 0)
+        stats[i] = of[lane];
+      tap_groups_of(
+          source,
+          logits,
+          mine,
+          row_of(i, /*edges=*/true),
+          of[lane],
+          [&](int j, const float(&w)[kTapGroup]) { put(i, j, w); });
+    });
+  });
 }
 
 /// First half of the backward pass of a lane's groups: gradients of taps after
@@ -196,34 +183,24 @@ SEQCONV_DEVICE void taps_backward(
     const LogitRows& logits,
     float* grads,
     int grad_pitch) {
-  for_logit_rows<S>(
-      block,
-      source,
-      count,
-      row_of,
-      logits,
-      [&](auto& warp, auto& lanes, int first) {
-        const auto each = [&](auto&& f) {
-          warp.each([&](int lane) {
-            const LaneRow mine = lanes[lane];
-            const int i = first + mine.row;
-            if (mine.begin < mine.end)
-              f(lane,
-                mine,
-                row_of(i, source.renormalize_edges),
-                stats_of(i),
-                grads + i * grad_pitch);
-          });
-        };
-        Lanes<float> dots = {};
-        each([&](int lane, auto mine, auto row, auto stats, float* grad) {
-          dots[lane] = dot_groups(source, logits, mine, row, stats, grad);
-        });
-        join_lanes<1>(warp, dots, source.part_bits, AddFloats{});
-        each([&](int lane, auto mine, auto row, auto stats, float* grad) {
-          gradient_groups(source, logits, mine, row, stats, dots[lane], grad);
-        });
+  for_logit_rows<S>(block, source, count, row_of, logits, [&](auto& warp, auto& lanes, int first) {
+    const auto each = [&](auto&& f) {
+      warp.each([&](int lane) {
+        const LaneRow mine = lanes[lane];
+        const int i = first + mine.row;
+        if (mine.begin < mine.end)
+          f(lane, mine, row_of(i, source.renormalize_edges), stats_of(i), grads + i * grad_pitch);
       });
+    };
+    Lanes<float> dots = {};
+    each([&](int lane, auto mine, auto row, auto stats, float* grad) {
+      dots[lane] = dot_groups(source, logits, mine, row, stats, grad);
+    });
+    join_lanes<1>(warp, dots, source.part_bits, AddFloats{});
+    each([&](int lane, auto mine, auto row, auto stats, float* grad) {
+      gradient_groups(source, logits, mine, row, stats, dots[lane], grad);
+    });
+  });
 }
 
 }  // namespace seqconv::internal::kernels::cuda

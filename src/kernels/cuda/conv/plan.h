@@ -52,18 +52,13 @@ struct ConvPlanRequest {
 
 /// Sets tiles and blocks. Taps `per_row` never share a block between tiles.
 inline void set_blocks(
-    ConvPlan& plan,
-    const ConvPlanRequest& request,
-    int rows,
-    int64_t width,
-    int64_t most_heads) {
+    ConvPlan& plan, const ConvPlanRequest& request, int rows, int64_t width, int64_t most_heads) {
   const ConvShape& shape = request.shape;
   plan.set_tiles(shape, rows, width, most_heads);
   const int64_t all = shape.batch * plan.tiles;
   plan.tiles_per_block = request.per_row
       ? 1
-      : static_cast<int>(
-            clamped<int64_t>(all * plan.groups / kManyBlocks, 1, 16));
+      : static_cast<int>(clamped<int64_t>(all * plan.groups / kManyBlocks, 1, 16));
   plan.units = chunks_of<int64_t>(all, plan.tiles_per_block);
   plan.blocks = plan.units * plan.groups;
 }
@@ -71,14 +66,11 @@ inline void set_blocks(
 /// Lays out shared memory for so many bytes of taps; the rest of the plan is
 /// there. Logits pass through the memory of staged rows before and after: there
 /// is room for one at least.
-inline void
-lay_out(ConvPlan& plan, const ConvPlanRequest& request, int64_t tap_bytes) {
+inline void lay_out(ConvPlan& plan, const ConvPlanRequest& request, int64_t tap_bytes) {
   constexpr int64_t kFloat = sizeof(float);
   const int64_t logit_bytes = kFloat * logit_pitch(request.kernel_size());
-  const int64_t staged =
-      int64_t{plan.in_rows} * plan.pitch * request.storage_bytes;
-  const int64_t stats =
-      request.per_row ? plan.rows + request.shape.kernel_size - 1 : 1;
+  const int64_t staged = int64_t{plan.in_rows} * plan.pitch * request.storage_bytes;
+  const int64_t stats = request.per_row ? plan.rows + request.shape.kernel_size - 1 : 1;
   SharedLayout layout;
   plan.taps_at = layout.add(tap_bytes, 1);
   plan.stats_at = layout.size();
@@ -89,29 +81,25 @@ lay_out(ConvPlan& plan, const ConvPlanRequest& request, int64_t tap_bytes) {
     plan.y_at = layout.add(staged, 1);
   plan.logit_rows = static_cast<int>((layout.size() - plan.x_at) / logit_bytes);
   if (request.backward)
-    plan.grads_at =
-        layout.add(plan.heads * plan.grad_rows * plan.grad_pitch, kFloat);
+    plan.grads_at = layout.add(plan.heads * plan.grad_rows * plan.grad_pitch, kFloat);
   plan.shared = layout.size();
 }
 
 /// The plan of the FMA kernels with `rows` and `width`.
-inline ConvPlan
-fma_plan(const ConvPlanRequest& request, int rows, int64_t width) {
+inline ConvPlan fma_plan(const ConvPlanRequest& request, int rows, int64_t width) {
   const int K = request.kernel_size();
   ConvPlan plan;
   set_blocks(plan, request, rows, width, request.shape.heads);
   plan.vector = request.vector;
   plan.in_rows = rows + K - 1;
-  plan.pitch = round_up(plan.width, request.vector) +
-      (request.backward ? request.vector : 0);
+  plan.pitch = round_up(plan.width, request.vector) + (request.backward ? request.vector : 0);
   plan.set_columns(chunks_of(plan.width, request.vector));
   plan.tap_pitch = round_up(K, 8) + 4;
   plan.grad_pitch = plan.tap_pitch;
   plan.grad_rows = request.per_row ? rows : chunks_of(rows, kWarp);
   const int shares = plan.heads * rows * chunks_of(K, 8);
   plan.split_bits = shares * 4 <= kThreads ? 2 : shares * 2 <= kThreads ? 1 : 0;
-  const int64_t taps =
-      int64_t{plan.heads} * (request.per_row ? rows : 1) * plan.tap_pitch;
+  const int64_t taps = int64_t{plan.heads} * (request.per_row ? rows : 1) * plan.tap_pitch;
   lay_out(plan, request, taps * static_cast<int64_t>(sizeof(float)));
   return plan;
 }
@@ -130,8 +118,7 @@ inline ConvPlan plan_fma(const ConvPlanRequest& request) {
         {kMediumShared, 32, 16},
         {kMaxShared, 8, 1}})
     for (int rows = 64; rows >= choice.fewest_rows; rows /= 2)
-      for (int64_t width = 64;
-           width >= max<int64_t>(choice.min_width, request.vector);
+      for (int64_t width = 64; width >= max<int64_t>(choice.min_width, request.vector);
            width /= 2) {
         const ConvPlan plan = fma_plan(request, rows, width);
         if (plan.shared <= min(choice.budget, request.limit))
@@ -162,10 +149,7 @@ inline ConvPlan band_plan(const ConvPlanRequest& request, int rows) {
   plan.tap_pitch = band_columns(K) + 8;
   plan.grad_pitch = round_up(K, 8) + 4;
   plan.grad_rows = request.per_row ? rows : kBandSums * kBand;
-  lay_out(
-      plan,
-      request,
-      2 * band_elements(plan, request.per_row) * request.storage_bytes);
+  lay_out(plan, request, 2 * band_elements(plan, request.per_row) * request.storage_bytes);
   return plan;
 }
 

@@ -37,8 +37,7 @@ inline TapSource tap_source(const ConvSetup& setup) {
   source.padding_left = static_cast<int>(shape.padding_left);
   source.softmax = setup.softmax;
   source.renormalize_edges = setup.renormalize_edges && setup.softmax;
-  source.per_row =
-      setup.logits_of == LogitsOf::kPosition || source.renormalize_edges;
+  source.per_row = setup.logits_of == LogitsOf::kPosition || source.renormalize_edges;
   source.scale = static_cast<float>(1.0 / (1.0 - setup.drop.p));
   source.threshold = drop_threshold(setup.drop.p);
   source.seed = drops ? setup.drop.seed : nullptr;
@@ -47,8 +46,7 @@ inline TapSource tap_source(const ConvSetup& setup) {
 }
 
 /// Says what a kernel that no block holds wants.
-inline void
-check_kernel_fits(bool fits, int64_t limit, const ConvShape& shape) {
+inline void check_kernel_fits(bool fits, int64_t limit, const ConvShape& shape) {
   SEQCONV_CHECK(
       fits,
       "[cuda] the kernel must fit into the shared memory of a block (",
@@ -65,8 +63,7 @@ check_kernel_fits(bool fits, int64_t limit, const ConvShape& shape) {
 /// taps sum to one, and ends at 65504.
 template <class S>
 bool taps_fit(const TapSource& source) {
-  return StorageOf<S>::kValue == Storage::kBFloat16 ||
-      (source.softmax && source.scale < 65504);
+  return StorageOf<S>::kValue == Storage::kBFloat16 || (source.softmax && source.scale < 65504);
 }
 
 /// A pass but for what it reads and writes; `tensors` are all of that but for
@@ -117,19 +114,14 @@ ConvTask<S> conv_task(
 template <bool kBackward, class S, class Launcher>
 void launch_conv(Launcher& launcher, const ConvTask<S>& task) {
   const auto run = [&]<class Path>(Path) {
-    launcher.template run<ConvBody<Path, kBackward>>(
-        task.plan.blocks,
-        task.plan.shared,
-        task);
+    launcher.template run<ConvBody<Path, kBackward>>(task.plan.blocks, task.plan.shared, task);
   };
   const auto choose = [&]<bool kPerRow>(std::bool_constant<kPerRow>) {
     if constexpr (sizeof(S) == 2) {
       if (task.plan.uses_bands)
-        return task.plan.rows == 64 ? run(BandPath<kPerRow, 64>{})
-                                    : run(BandPath<kPerRow, 32>{});
+        return task.plan.rows == 64 ? run(BandPath<kPerRow, 64>{}) : run(BandPath<kPerRow, 32>{});
     }
-    task.plan.vector == 4 ? run(FmaPath<kPerRow, 4>{})
-                          : run(FmaPath<kPerRow, 1>{});
+    task.plan.vector == 4 ? run(FmaPath<kPerRow, 4>{}) : run(FmaPath<kPerRow, 1>{});
   };
   task.taps.per_row ? choose(std::true_type{}) : choose(std::false_type{});
 }
@@ -178,11 +170,7 @@ inline int64_t sum_elements(int64_t count, int64_t width) {
 /// Sums by stages, one behind the other in `workspace`; the last one goes to
 /// `last` unless that is null. Gives where it is.
 template <class R, class Launcher>
-const float* launch_sums(
-    Launcher& launcher,
-    SumTask<R> task,
-    float* workspace,
-    float* last) {
+const float* launch_sums(Launcher& launcher, SumTask<R> task, float* workspace, float* last) {
   const int64_t left = sum_outputs(task.count), width = task.width;
   task.to = left == 1 && last != nullptr ? last : workspace;
   launcher.template run<SumBody>(left * blocks_for(width), 0, task);
@@ -234,10 +222,7 @@ int64_t backward_workspace(const ConvBackward<S>& args, const Device& device) {
 /// The gradient of logits from the sums of blocks over positions. Without
 /// positions no block makes any, and the last stages write zeros.
 template <class S, class Launcher>
-void launch_weight(
-    Launcher& launcher,
-    const ConvTask<S>& task,
-    const ConvShape& shape) {
+void launch_weight(Launcher& launcher, const ConvTask<S>& task, const ConvShape& shape) {
   const int64_t units = task.plan.units;
   const int64_t width = shape.heads * shape.kernel_size;
   WeightTask<S> last;
@@ -261,8 +246,7 @@ void run(Launcher& launcher, const ConvBackward<S>& args) {
     task.sums = workspace;
     workspace += weight_elements(task.plan, shape);
   }
-  if (!is_empty(shape) &&
-      (args.grad_logits != nullptr || args.grad_x != nullptr))
+  if (!is_empty(shape) && (args.grad_logits != nullptr || args.grad_x != nullptr))
     launch_conv</*kBackward=*/true>(launcher, task);
   if (sums_positions(args))
     launch_weight(launcher, task, shape);

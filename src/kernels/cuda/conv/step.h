@@ -25,8 +25,8 @@ struct ConvStepTask : TileTask<S> {
 /// About one channel for a thread, and as many heads as small shared memory
 /// holds; at least one.
 inline TilePlan plan_step(const ConvShape& shape) {
-  const int64_t bytes = logit_pitch(static_cast<int>(shape.kernel_size)) *
-      static_cast<int64_t>(sizeof(float));
+  const int64_t bytes =
+      logit_pitch(static_cast<int>(shape.kernel_size)) * static_cast<int64_t>(sizeof(float));
   TilePlan plan;
   plan.set_tiles(
       shape,
@@ -41,13 +41,7 @@ inline TilePlan plan_step(const ConvShape& shape) {
 /// the input into the ring.
 template <class S>
 SEQCONV_DEVICE float step_channel(
-    const float* taps,
-    int slots,
-    int64_t now,
-    int64_t channels,
-    S* ring,
-    S input,
-    float sum) {
+    const float* taps, int slots, int64_t now, int64_t channels, S* ring, S input, float sum) {
   const int past = static_cast<int>(min<int64_t>(slots, now));
   int slot = slots > 0 ? static_cast<int>((now - past) % slots) : 0;
   for (int j = slots - past; j < slots; ++j) {
@@ -76,11 +70,7 @@ struct ConvStepBody {
       const int64_t now = position + t;
       if (t == 0 || task.taps.per_row) {
         const auto row_of = [&](int i, bool) {
-          return tap_row(
-              task.taps,
-              task.taps.row(n, t, head + i),
-              now,
-              now + 1);
+          return tap_row(task.taps, task.taps.row(n, t, head + i), now, now + 1);
         };
         make_taps<S>(
             block,
@@ -96,8 +86,7 @@ struct ConvStepBody {
       block.each([&](int thread) {
         const int64_t at = task.element(n, t, first_channel);
         for (int c = thread; c < heads * R; c += kThreads) {
-          S* const ring =
-              task.state + n * (K - 1) * task.channels + first_channel + c;
+          S* const ring = task.state + n * (K - 1) * task.channels + first_channel + c;
           const float sum = step_channel<S>(
               taps + c / R * pitch,
               K - 1,

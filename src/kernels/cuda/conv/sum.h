@@ -48,10 +48,7 @@ struct SumBody {
             0,
             count,
             1,
-            [&](int i) {
-              return i < count ? widen(task.from[(from + i) * width + c])
-                               : 0.0f;
-            },
+            [&](int i) { return i < count ? widen(task.from[(from + i) * width + c]) : 0.0f; },
             [&](int, float value) { sum += value; });
       }
       task.to[row * width + c] = sum;
@@ -83,10 +80,7 @@ struct WeightBody {
     const int K = task.taps.kernel_size;
     const int64_t base = block.index() * K, bytes = task.row_bytes();
     float* const grads = shared_at<float>(block.shared(), 0);
-    const LogitRows logits = {
-        shared_at<float>(block.shared(), bytes),
-        logit_pitch(K),
-        1};
+    const LogitRows logits = {shared_at<float>(block.shared(), bytes), logit_pitch(K), 1};
     auto* const stats = shared_at<RowStats>(block.shared(), 2 * bytes);
     block.each([&](int thread) {
       for (int j = thread; j < K; j += kThreads)
@@ -95,31 +89,12 @@ struct WeightBody {
     if (!task.is_logit) {
       const auto row_of = [&](int, bool) { return TapRow{base, 0, K}; };
       make_taps<S>(
-          block,
-          task.taps,
-          1,
-          row_of,
-          logits,
-          stats,
-          [](int, int, const float(&)[kTapGroup]) {});
+          block, task.taps, 1, row_of, logits, stats, [](int, int, const float(&)[kTapGroup]) {});
       taps_backward<S>(
-          block,
-          task.taps,
-          1,
-          row_of,
-          [&](int) { return stats[0]; },
-          logits,
-          grads,
-          logits.pitch);
+          block, task.taps, 1, row_of, [&](int) { return stats[0]; }, logits, grads, logits.pitch);
     }
     write_rows<S>(
-        block,
-        task.taps,
-        1,
-        grads,
-        logits.pitch,
-        task.grad_logits,
-        [&](int) { return base; });
+        block, task.taps, 1, grads, logits.pitch, task.grad_logits, [&](int) { return base; });
   }
 };
 

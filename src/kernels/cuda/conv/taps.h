@@ -42,8 +42,7 @@ struct TapRow {
 };
 
 /// The row of logits at element `base`, for position t of `valid`.
-SEQCONV_HD TapRow
-tap_row(const TapSource& source, int64_t base, int64_t t, int64_t valid) {
+SEQCONV_HD TapRow tap_row(const TapSource& source, int64_t base, int64_t t, int64_t valid) {
   if (t < 0 || t >= valid)
     return {0, 0, 0};
   const int64_t K = source.kernel_size, P = source.padding_left;
@@ -84,11 +83,7 @@ struct LogitRows {
 /// included, by neighbouring threads for neighbouring elements; as load_ahead.
 template <class Load, class Use>
 SEQCONV_DEVICE void for_elements(
-    int thread,
-    const TapSource& source,
-    int count,
-    const Load& load,
-    const Use& use) {
+    int thread, const TapSource& source, int count, const Load& load, const Use& use) {
   const int width = tap_groups(source.kernel_size) * kTapGroup;
   const int lanes = 1 << source.lane_bits;
   SEQCONV_NO_UNROLL
@@ -120,8 +115,7 @@ SEQCONV_DEVICE void copy_logits(
         count,
         [&](int r, int j) {
           const TapRow row = row_of(first + r, kEdges);
-          const R* const from =
-              static_cast<const R*>(source.logits.data) + row.base + j;
+          const R* const from = static_cast<const R*>(source.logits.data) + row.base + j;
           R value = narrow<R>(none);
           if (r < count && j < row.end && (!kEdges || j >= row.begin))
             value = *from;
@@ -149,12 +143,8 @@ struct LaneRow {
   bool real = false;  ///< has taps that count
 };
 template <class RowOf>
-SEQCONV_DEVICE LaneRow lane_row(
-    const TapSource& source,
-    int n,
-    int first,
-    int count,
-    const RowOf& row_of) {
+SEQCONV_DEVICE LaneRow
+lane_row(const TapSource& source, int n, int first, int count, const RowOf& row_of) {
   const int groups = tap_groups(source.kernel_size);
   const int parts = 1 << source.part_bits, row = n >> source.part_bits;
   const int each = (groups + parts - 1) >> source.part_bits;
@@ -184,12 +174,9 @@ SEQCONV_DEVICE void for_logit_rows(
     copy_logits<S>(block, source, first, rows, row_of, logits);
     block.warps([&](auto& warp) {
       SEQCONV_NO_UNROLL
-      for (int n = warp.index() * kWarp; n < rows << source.part_bits;
-           n += kThreads) {
+      for (int n = warp.index() * kWarp; n < rows << source.part_bits; n += kThreads) {
         Lanes<LaneRow> lanes;
-        warp.each([&](int lane) {
-          lanes[lane] = lane_row(source, n + lane, first, rows, row_of);
-        });
+        warp.each([&](int lane) { lanes[lane] = lane_row(source, n + lane, first, rows, row_of); });
         f(warp, lanes, first);
       }
     });
@@ -199,8 +186,7 @@ SEQCONV_DEVICE void for_logit_rows(
 /// g(j, values, where they lie) for the groups of a lane, the four elements
 /// from j on.
 template <class G>
-SEQCONV_DEVICE void
-for_groups(const LogitRows& logits, const LaneRow& mine, const G& g) {
+SEQCONV_DEVICE void for_groups(const LogitRows& logits, const LaneRow& mine, const G& g) {
   SEQCONV_NO_UNROLL
   for (int q = mine.begin; q < mine.end; ++q) {
     float* const at = logits.at + mine.row * logits.pitch + q * kTapGroup;
@@ -246,9 +232,7 @@ class DropFactors {
 
  private:
   SEQCONV_DEVICE std::array<uint32_t, kTapGroup> block(int64_t n) const {
-    return philox(
-        static_cast<uint64_t>(*source_.seed),
-        static_cast<uint64_t>(n));
+    return philox(static_cast<uint64_t>(*source_.seed), static_cast<uint64_t>(n));
   }
 
   const TapSource& source_;
@@ -274,9 +258,7 @@ SEQCONV_DEVICE void write_rows(
           thread,
           source,
           count,
-          [&](int r, int j) {
-            return r < count ? grads[r * grad_pitch + j] : 0.0f;
-          },
+          [&](int r, int j) { return r < count ? grads[r * grad_pitch + j] : 0.0f; },
           [&](int r, int j, float grad) {
             const int64_t base = address_of(r);
             if (base >= 0 && j < source.kernel_size)

@@ -32,18 +32,12 @@ struct ConvTiles {
 
   SEQCONV_HD ConvTiles(const ConvTask<S>& of, int64_t block)
       : task(of),
-        unit(
-            static_cast<uint32_t>(block) /
-            static_cast<uint32_t>(of.plan.groups)),
+        unit(static_cast<uint32_t>(block) / static_cast<uint32_t>(of.plan.groups)),
         head(static_cast<int>(block - unit * of.plan.groups) * of.plan.heads),
         begin(unit * of.plan.tiles_per_block),
-        end(min<int64_t>(
-            begin + of.plan.tiles_per_block,
-            of.batch * of.plan.tiles)) {}
+        end(min<int64_t>(begin + of.plan.tiles_per_block, of.batch * of.plan.tiles)) {}
 
-  SEQCONV_HD ConvTile tile(int64_t n) const {
-    return {task, static_cast<uint32_t>(n), head};
-  }
+  SEQCONV_HD ConvTile tile(int64_t n) const { return {task, static_cast<uint32_t>(n), head}; }
 };
 
 /// Where a block copies logits while it does not need x.
@@ -73,8 +67,7 @@ SEQCONV_DEVICE void stage_rows(
   const int padded = round_up(chunk.width, Path::kPadding);
   const int64_t first = tile.first - before;
   const int begin = static_cast<int>(clamped<int64_t>(-first, 0, rows));
-  const int end =
-      static_cast<int>(clamped<int64_t>(tile.valid - first, 0, rows));
+  const int end = static_cast<int>(clamped<int64_t>(tile.valid - first, 0, rows));
   const S* const from = tensor + task.element(tile.b, first, chunk.first);
   const int pitch = task.plan.pitch, channels = static_cast<int>(task.channels);
   block.each([&](int thread) {
@@ -91,9 +84,7 @@ SEQCONV_DEVICE void stage_rows(
               ? load_pack<S, V>(from + (offset_of(r, channels) + c))
               : Pack<S, V>{};
         },
-        [&](int r, const Pack<S, V>& pack) {
-          store_pack<S, V>(to + r * pitch + c, pack);
-        });
+        [&](int r, const Pack<S, V>& pack) { store_pack<S, V>(to + r * pitch + c, pack); });
   });
 }
 
@@ -124,12 +115,9 @@ struct TileRows {
     end = static_cast<int>(clamped<int64_t>(valid - first, 0, rows));
   }
 
-  SEQCONV_DEVICE int head_of(int i) const {
-    return kManyHeads ? heads.quotient(i) : 0;
-  }
+  SEQCONV_DEVICE int head_of(int i) const { return kManyHeads ? heads.quotient(i) : 0; }
   SEQCONV_DEVICE int64_t base_of(int head, int r) const {
-    return base + offset_of(r, taps.step_stride) +
-        offset_of(head, taps.kernel_size);
+    return base + offset_of(r, taps.step_stride) + offset_of(head, taps.kernel_size);
   }
   /// Row i: head i / rows, position first + i % rows.
   SEQCONV_DEVICE TapRow operator()(int i, bool edges) const {

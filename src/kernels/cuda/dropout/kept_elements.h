@@ -18,9 +18,8 @@ struct KeptElementsBody {
       const int64_t begin = 4 * words - task.first;  // of the elements
       if (begin >= task.count)
         return;
-      const std::array<uint32_t, 4> word = philox(
-          static_cast<uint64_t>(*task.seed),
-          static_cast<uint64_t>(words));
+      const std::array<uint32_t, 4> word =
+          philox(static_cast<uint64_t>(*task.seed), static_cast<uint64_t>(words));
       unroll<4>([&](int i) {
         const int64_t element = begin + i;
         if (element >= 0 && element < task.count)
@@ -34,8 +33,7 @@ template <class Launcher>
 void run(Launcher& launcher, const KeptElements& task) {
   if (task.count == 0)
     return;
-  const int64_t blocks_of_words =
-      (task.first + task.count + 3) / 4 - task.first / 4;
+  const int64_t blocks_of_words = (task.first + task.count + 3) / 4 - task.first / 4;
   launcher.template run<KeptElementsBody>(
       blocks_for(blocks_of_words),
       /*shared=*/0,

@@ -20,12 +20,7 @@ struct TalkReachBody {
       for (tile.head = 0; tile.head < task.all_heads; tile.head += tile.heads) {
         tile.heads = min(tile.heads, task.all_heads - tile.head);
         each_window(
-            task,
-            tile,
-            tile.first,
-            tile.real(task),
-            thread,
-            [&](int, int r, const TalkWindow& w) {
+            task, tile, tile.first, tile.real(task), thread, [&](int, int r, const TalkWindow& w) {
               TalkSpan span;
               span.add(w);
               const int t = tile.first + r;
@@ -34,8 +29,7 @@ struct TalkReachBody {
       }
       return reach;
     };
-    const TalkSpan reach =
-        join_spans(block, shared_at<TalkSpan>(block.shared(), 0), of);
+    const TalkSpan reach = join_spans(block, shared_at<TalkSpan>(block.shared(), 0), of);
     block.each([&](int thread) {
       if (thread == 0)
         task.reach[tile.b * task.plan.tiles + tile.first / kTalkTile] = reach;
@@ -55,9 +49,7 @@ find_neighbours(Block& block, const TalkTask<S>& task, const TalkTile& tile) {
       const TalkSpan reach = task.reach[tile.b * task.plan.tiles + k];
       const int first = k * kTalkTile;
       const int from = max(first, tile.first - reach.end + 1);
-      const int to =
-          min(min(first + kTalkTile, tile.valid),
-              tile.first + kTalkTile - reach.begin);
+      const int to = min(min(first + kTalkTile, tile.valid), tile.first + kTalkTile - reach.begin);
       if (from < to)
         mine.add(from, to);
     }
@@ -90,9 +82,7 @@ struct alignas(16) TalkEdges {
   }
 
  private:
-  static SEQCONV_DEVICE int place(int r) {
-    return clamped(r, -1, kTalkTile) + 1;
-  }
+  static SEQCONV_DEVICE int place(int r) { return clamped(r, -1, kTalkTile) + 1; }
 };
 static_assert(sizeof(TalkEdges) == sizeof(TalkWindow));
 
@@ -104,9 +94,7 @@ SEQCONV_DEVICE TalkEdges* edges_of(const TalkPlan& plan, char* shared) {
 /// Different rows += shares of g: all of them are read before one is written.
 template <int V, int N>
 SEQCONV_DEVICE void add_shares(
-    float* const (&rows)[N],
-    const float (&shares)[N],
-    const float (&g)[V]) {
+    float* const (&rows)[N], const float (&shares)[N], const float (&g)[V]) {
   float sums[N][V];
   unroll<N>([&](int n) { load_wide<V>(rows[n], sums[n]); });
   unroll<N>([&](int n) {
@@ -117,16 +105,12 @@ SEQCONV_DEVICE void add_shares(
 
 /// What a window adds to a thread's columns.
 template <int V>
-SEQCONV_DEVICE void
-add_edges(const TalkEdges& w, float* column, int pitch, const float (&g)[V]) {
+SEQCONV_DEVICE void add_edges(const TalkEdges& w, float* column, int pitch, const float (&g)[V]) {
   float* const on = column + w.left_at * pitch;
   float* const off = column + w.right_at * pitch;
   const float first = 1.0f - w.left, last = w.right - 1.0f;
   if (w.right_at >= w.left_at + 2) {
-    add_shares<V, 4>(
-        {on, on + pitch, off, off + pitch},
-        {w.left, first, last, -w.right},
-        g);
+    add_shares<V, 4>({on, on + pitch, off, off + pitch}, {w.left, first, last, -w.right}, g);
   } else {  // cut short by the tile's end, or of negative offsets
     add_shares<V, 2>({on, on + pitch}, {w.left, first}, g);
     add_shares<V, 2>({off, off + pitch}, {last, -w.right}, g);
@@ -149,19 +133,14 @@ SEQCONV_DEVICE void scatter_edges(
   if (place.row >= copies || place.is_idle(chunk.width))
     return;
   const int c = place.channel();
-  const TalkEdges* const edges =
-      edges_of(task.plan, shared) + head_of(task, tile, c);
-  float* const column =
-      TalkMemory(task.plan, shared).sums + place.row * kTalkSteps * pitch + c;
-  const S* const from =
-      task.grad_y + task.element(tile.b, first, chunk.first + c);
+  const TalkEdges* const edges = edges_of(task.plan, shared) + head_of(task, tile, c);
+  float* const column = TalkMemory(task.plan, shared).sums + place.row * kTalkSteps * pitch + c;
+  const S* const from = task.grad_y + task.element(tile.b, first, chunk.first + c);
   load_ahead<8>(
       place.row,
       count,
       copies,
-      [&](int r) {
-        return load_pack<S, V>(row_at(from, min(r, count - 1), task.row_bytes));
-      },
+      [&](int r) { return load_pack<S, V>(row_at(from, min(r, count - 1), task.row_bytes)); },
       [&](int r, const Pack<S, V>& in) {
         const TalkEdges w = edges[r * tile.heads];
         if (w.left_at < 0)
@@ -178,13 +157,11 @@ inline constexpr int kTalkPart = 8;
 /// Part of a phase: the first copy's rows become sums over all copies and over
 /// the rows before them in their part of the tile.
 template <int V, class S>
-SEQCONV_DEVICE void
-sum_parts(const TalkTask<S>& task, const Place<V>& place, char* shared) {
+SEQCONV_DEVICE void sum_parts(const TalkTask<S>& task, const Place<V>& place, char* shared) {
   const int pitch = task.plan.width;
   float* const column = TalkMemory(task.plan, shared).sums + place.channel();
   SEQCONV_NO_UNROLL
-  for (int part = place.row; part < kTalkTile / kTalkPart;
-       part += place.stride) {
+  for (int part = place.row; part < kTalkTile / kTalkPart; part += place.stride) {
     float* const at = column + (1 + part * kTalkPart) * pitch;
     float sum[V] = {}, rows[kTalkPart][V] = {};
     SEQCONV_NO_UNROLL
@@ -192,8 +169,7 @@ sum_parts(const TalkTask<S>& task, const Place<V>& place, char* shared) {
       const int to_copy = copy * kTalkSteps * pitch;
       if (part == 0)  // the row before the tile
         add_wide<V>(column + to_copy, 1.0f, sum);
-      unroll<kTalkPart>(
-          [&](int i) { add_wide<V>(at + to_copy + i * pitch, 1.0f, rows[i]); });
+      unroll<kTalkPart>([&](int i) { add_wide<V>(at + to_copy + i * pitch, 1.0f, rows[i]); });
     }
     unroll<kTalkPart>([&](int i) {
       unroll<V>([&](int v) { sum[v] += rows[i][v]; });
@@ -212,13 +188,10 @@ SEQCONV_DEVICE void write_input_gradient(
     char* shared) {
   const int pitch = task.plan.width, real = tile.real(task);
   const int rows = tile.rows(task);
-  const float* const column =
-      TalkMemory(task.plan, shared).sums + place.channel();
-  S* const out = task.out +
-      task.element(tile.b, tile.first, chunk.first + place.channel());
+  const float* const column = TalkMemory(task.plan, shared).sums + place.channel();
+  S* const out = task.out + task.element(tile.b, tile.first, chunk.first + place.channel());
   SEQCONV_NO_UNROLL
-  for (int part = place.row; part < kTalkTile / kTalkPart;
-       part += place.stride) {
+  for (int part = place.row; part < kTalkTile / kTalkPart; part += place.stride) {
     float before[V] = {};
     SEQCONV_NO_UNROLL
     for (int p = 1; p <= part; ++p)
@@ -230,9 +203,7 @@ SEQCONV_DEVICE void write_input_gradient(
         break;
       float sum[V];
       load_wide<V>(column + (1 + r) * pitch, sum);
-      unroll<V>([&](int v) {
-        sum[v] = r < real ? (before[v] + sum[v]) * task.scale : 0.0f;
-      });
+      unroll<V>([&](int v) { sum[v] = r < real ? (before[v] + sum[v]) * task.scale : 0.0f; });
       store_narrow<V>(row_at(out, r, task.row_bytes), sum);
     }
   }
@@ -254,24 +225,16 @@ SEQCONV_DEVICE void input_gradient(
     for (int n = thread * V; n < count; n += kThreads * V)
       store_narrow<V>(sums + n, zero);
   });
-  for (int first = around.begin; first < around.end;
-       first += task.plan.around) {
+  for (int first = around.begin; first < around.end; first += task.plan.around) {
     const int count = min(task.plan.around, around.end - first);
     block.each([&](int thread) {
       TalkEdges* const edges = edges_of(task.plan, shared);
-      each_window(
-          task,
-          tile,
-          first,
-          count,
-          thread,
-          [&](int n, int, const TalkWindow& w) {
-            edges[n] = TalkEdges(w, tile.first);
-          });
+      each_window(task, tile, first, count, thread, [&](int n, int, const TalkWindow& w) {
+        edges[n] = TalkEdges(w, tile.first);
+      });
     });
-    block.each([&](int thread) {
-      scatter_edges<V>(thread, task, tile, chunk, shared, first, count);
-    });
+    block.each(
+        [&](int thread) { scatter_edges<V>(thread, task, tile, chunk, shared, first, count); });
   }
   const auto each_place = [&](const auto& f) {
     block.each([&](int thread) {
@@ -281,9 +244,7 @@ SEQCONV_DEVICE void input_gradient(
     });
   };
   each_place([&](const auto& place) { sum_parts<V>(task, place, shared); });
-  each_place([&](const auto& place) {
-    write_input_gradient<V>(task, tile, chunk, place, shared);
-  });
+  each_place([&](const auto& place) { write_input_gradient<V>(task, tile, chunk, place, shared); });
 }
 
 template <int V>

@@ -44,29 +44,20 @@ SEQCONV_DEVICE void add_products(
 /// row of a head.
 template <int V, class S, class Block>
 SEQCONV_DEVICE void edge_products(
-    Block& block,
-    const TalkTask<S>& task,
-    const TalkTile& tile,
-    const Chunk& chunk,
-    bool fresh) {
+    Block& block, const TalkTask<S>& task, const TalkTile& tile, const Chunk& chunk, bool fresh) {
   const int real = tile.real(task), bits = task.plan.edge_bits;
   const int lanes = 1 << bits, at_once = kWarp >> bits;
   const TalkMemory memory(task.plan, block.shared());
   block.each([&](int thread) {
-    each_window(
-        task,
-        tile,
-        tile.first,
-        real,
-        thread,
-        [&](int n, int, const TalkWindow& w) { memory.windows[n] = w; });
+    each_window(task, tile, tile.first, real, thread, [&](int n, int, const TalkWindow& w) {
+      memory.windows[n] = w;
+    });
   });
   const int64_t at = task.element(tile.b, 0, chunk.first);
   const int channels = tile.heads > 1 ? task.head_channels : chunk.width;
   const Divisor by_heads(tile.heads);
   block.warps([&](auto& warp) {
-    for (int n0 = warp.index() * at_once; n0 < real * tile.heads;
-         n0 += kWarps * at_once) {
+    for (int n0 = warp.index() * at_once; n0 < real * tile.heads; n0 += kWarps * at_once) {
       Lanes<float> left, right;
       warp.each([&](int lane) {
         const int n = n0 + (lane >> bits), part = lane & (lanes - 1);
@@ -104,9 +95,7 @@ SEQCONV_DEVICE void edge_products(
 /// has a share, else 0; on the right likewise.
 template <class S, class Block>
 SEQCONV_DEVICE void write_offset_gradients(
-    Block& block,
-    const TalkTask<S>& task,
-    const TalkTile& tile) {
+    Block& block, const TalkTask<S>& task, const TalkTile& tile) {
   const int rows = tile.rows(task), real = tile.real(task);
   const TalkMemory memory(task.plan, block.shared());
   block.each([&](int thread) {
@@ -122,9 +111,7 @@ SEQCONV_DEVICE void write_offset_gradients(
           if (w.right != 0)
             right = memory.edges[2 * n + 1] * task.max_right * task.scale;
         }
-        const int64_t i =
-            (tile.b * task.steps + tile.first + r) * task.all_heads +
-            tile.head + h;
+        const int64_t i = (tile.b * task.steps + tile.first + r) * task.all_heads + tile.head + h;
         if (task.grad_left != nullptr)
           static_cast<O*>(task.grad_left)[i] = narrow<O>(left);
         if (task.grad_right != nullptr)

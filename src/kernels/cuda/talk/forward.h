@@ -26,9 +26,7 @@ class TalkSums {
 
   /// The entry of the rows before row r in its segment; the next one has
   /// row r too.
-  SEQCONV_DEVICE int before(int r) const {
-    return (r + segment_of(r)) * pitch_;
-  }
+  SEQCONV_DEVICE int before(int r) const { return (r + segment_of(r)) * pitch_; }
   SEQCONV_DEVICE int next(int entry) const { return entry + pitch_; }
   SEQCONV_DEVICE int total(int segment) const {
     return (segment * (kTalkSegment + 1) + kTalkSegment) * pitch_;
@@ -78,8 +76,7 @@ SEQCONV_DEVICE void scan_rows(
     for (int s = place.row; s < segments; s += place.stride) {
       const int begin = s * kTalkSegment;
       const int count = min(kTalkSegment, rows - begin);
-      const S* const from =
-          row_at(first + place.channel(), begin, task.row_bytes);
+      const S* const from = row_at(first + place.channel(), begin, task.row_bytes);
       float sum[V] = {};
       int entry = sums.before(begin);
       sums.store(entry, sum);
@@ -91,8 +88,7 @@ SEQCONV_DEVICE void scan_rows(
       for (int r0 = 0; r0 < count; r0 += kAtOnce) {
         Pack<S, V> in[kAtOnce];
         unroll<kAtOnce>([&](int i) {
-          in[i] = load_pack<S, V>(
-              row_at(from, min(r0 + i, count - 1), task.row_bytes));
+          in[i] = load_pack<S, V>(row_at(from, min(r0 + i, count - 1), task.row_bytes));
         });
         unroll<kAtOnce>([&](int i) {
           float row[V];
@@ -109,10 +105,7 @@ SEQCONV_DEVICE void scan_rows(
 /// The window's sum out of those of its rows.
 template <int V>
 SEQCONV_DEVICE void window_by_sums(
-    const TalkWindow& w,
-    const TalkSums<V>& sums,
-    int origin,
-    float (&out)[V]) {
+    const TalkWindow& w, const TalkSums<V>& sums, int origin, float (&out)[V]) {
   const int first = w.left_row() - origin, last = w.end - origin;
   // The row of a share lies between two entries; without a share they are one.
   const int end = sums.before(last), begin = sums.before(first);
@@ -122,9 +115,7 @@ SEQCONV_DEVICE void window_by_sums(
   unroll<V>([&](int v) { out[v] += w.right * (upper[v] - out[v]); });
   sums.load(w.left > 0 ? sums.next(begin) : begin, upper);
   sums.load(begin, lower);
-  unroll<V>([&](int v) {
-    out[v] = out[v] - upper[v] + w.left * (upper[v] - lower[v]);
-  });
+  unroll<V>([&](int v) { out[v] = out[v] - upper[v] + w.left * (upper[v] - lower[v]); });
   const auto add_totals = [&](int from, int to, float sign) {
     SEQCONV_NO_UNROLL
     for (int s = from; s < to; ++s) {
@@ -140,13 +131,8 @@ SEQCONV_DEVICE void window_by_sums(
 /// block can keep.
 template <int V, class S>
 SEQCONV_DEVICE void window_by_rows(
-    const TalkWindow& w,
-    const S* rows,
-    int row_bytes,
-    float (&out)[V]) {
-  const auto add = [&](int r, float share) {
-    add_wide<V>(row_at(rows, r, row_bytes), share, out);
-  };
+    const TalkWindow& w, const S* rows, int row_bytes, float (&out)[V]) {
+  const auto add = [&](int r, float share) { add_wide<V>(row_at(rows, r, row_bytes), share, out); };
   SEQCONV_NO_UNROLL
   for (int r = w.begin; r < w.end; ++r)
     add(r, 1.0f);
@@ -202,16 +188,10 @@ struct TalkForwardBody {
     const int real = tile.real(task);
     const TalkSpan span = join_spans(block, memory.spans, [&](int thread) {
       TalkSpan mine;
-      each_window(
-          task,
-          tile,
-          tile.first,
-          real,
-          thread,
-          [&](int n, int, const TalkWindow& w) {
-            memory.windows[n] = w;
-            mine.add(w);
-          });
+      each_window(task, tile, tile.first, real, thread, [&](int n, int, const TalkWindow& w) {
+        memory.windows[n] = w;
+        mine.add(w);
+      });
       return mine;
     });
     int origin = -1;
@@ -224,9 +204,7 @@ struct TalkForwardBody {
       const Chunk chunk(task, tile, i);
       if (origin >= 0)
         scan_rows<V>(block, task, tile, chunk, origin, span.end - origin);
-      block.each([&](int thread) {
-        write_windows<V>(thread, task, tile, chunk, memory, origin);
-      });
+      block.each([&](int thread) { write_windows<V>(thread, task, tile, chunk, memory, origin); });
     }
   }
 };

@@ -38,8 +38,7 @@ struct TalkPlan : TilePlan {
   }
 };
 
-inline TalkPlan
-talk_tiles(const TalkShape& shape, int64_t width, int64_t most_heads) {
+inline TalkPlan talk_tiles(const TalkShape& shape, int64_t width, int64_t most_heads) {
   TalkPlan plan;
   plan.set_tiles(shape, kTalkTile, width, most_heads);
   plan.blocks = shape.batch * plan.tiles * plan.groups;
@@ -50,19 +49,15 @@ talk_tiles(const TalkShape& shape, int64_t width, int64_t most_heads) {
 /// where those are many; of offsets up to 1.125, and up to 1.5 where there is
 /// room, since offset dropout makes offsets of more than 1. Blocks whose
 /// windows reach over more rows than that add them up one by one.
-inline TalkPlan plan_talk_forward(
-    const TalkShape& shape,
-    int64_t most_shared = kMediumShared) {
+inline TalkPlan plan_talk_forward(const TalkShape& shape, int64_t most_shared = kMediumShared) {
   // Of the rows that a tile's windows touch, from a segment's first one on.
   const auto segments = [&](int64_t left, int64_t right) {
-    const int64_t rows =
-        round_up<int64_t>(left, kTalkSegment) + kTalkTile + right;
+    const int64_t rows = round_up<int64_t>(left, kTalkSegment) + kTalkTile + right;
     return min(rows, shape.steps) / kTalkSegment + 1;
   };
   const int64_t left = shape.max_left, right = shape.max_right;
-  const int64_t wanted = segments(
-      left + chunks_of<int64_t>(left, 8),
-      right + chunks_of<int64_t>(right, 8));
+  const int64_t wanted =
+      segments(left + chunks_of<int64_t>(left, 8), right + chunks_of<int64_t>(right, 8));
   const int64_t roomy = segments(left + left / 2, right + right / 2);
   TalkPlan plan;
   const auto fits = [&](int64_t width, int64_t limit) {
@@ -71,8 +66,7 @@ inline TalkPlan plan_talk_forward(
     plan.windows_at = layout.add(plan.heads * kTalkTile, sizeof(TalkWindow));
     plan.spans_at = layout.add(kWarps, sizeof(TalkSpan));
     plan.sums_at = layout.size();
-    const int64_t segment =
-        (kTalkSegment + 1) * plan.width * static_cast<int64_t>(sizeof(float));
+    const int64_t segment = (kTalkSegment + 1) * plan.width * static_cast<int64_t>(sizeof(float));
     // 16 bytes: what rounding adds.
     const int64_t count = min((limit - 16 - layout.size()) / segment, roomy);
     // A segment may begin with the row after the last.
@@ -98,8 +92,7 @@ inline TalkPlan talk_backward_plan(const TalkShape& shape, int64_t most_heads) {
   SharedLayout layout;
   plan.windows_at = layout.add(plan.heads * plan.around, sizeof(TalkWindow));
   plan.spans_at = layout.add(kWarps, sizeof(TalkSpan));
-  plan.sums_at =
-      layout.add(plan.copies * kTalkSteps * plan.width, sizeof(float));
+  plan.sums_at = layout.add(plan.copies * kTalkSteps * plan.width, sizeof(float));
   plan.edges_at = layout.add(2 * plan.heads * kTalkTile, sizeof(float));
   plan.shared = layout.size();
   return plan;
@@ -107,9 +100,7 @@ inline TalkPlan talk_backward_plan(const TalkShape& shape, int64_t most_heads) {
 
 /// Backward: difference arrays for two or more threads of every column. Fewer
 /// heads of narrow ones where a block may have no more than 64 KB.
-inline TalkPlan plan_talk_backward(
-    const TalkShape& shape,
-    int64_t most_shared = kMediumShared) {
+inline TalkPlan plan_talk_backward(const TalkShape& shape, int64_t most_shared = kMediumShared) {
   int64_t heads = kTalkHeads;
   TalkPlan plan = talk_backward_plan(shape, heads);
   while (plan.shared > most_shared && heads > 1)

@@ -29,8 +29,7 @@ struct TalkStepBody {
 
  private:
   template <class S>
-  static SEQCONV_DEVICE void
-  step(const TalkStepTask<S>& task, int64_t n, int64_t c, int64_t t) {
+  static SEQCONV_DEVICE void step(const TalkStepTask<S>& task, int64_t n, int64_t c, int64_t t) {
     const int64_t C = task.channels, slots = task.slots;
     const int64_t now = max<int64_t>(0, *task.position) + t;
     const int64_t row = n * task.steps + t;
@@ -42,15 +41,8 @@ struct TalkStepBody {
     });
     int whole = 0;
     float share = 0, sum = 0;
-    split_distance(
-        left * task.max_left,
-        0,
-        static_cast<int>(min(slots, now)),
-        whole,
-        share);
-    const auto seen = [&](int back) {
-      return widen(ring[(now - back) % slots * C]);
-    };
+    split_distance(left * task.max_left, 0, static_cast<int>(min(slots, now)), whole, share);
+    const auto seen = [&](int back) { return widen(ring[(now - back) % slots * C]); };
     if (share > 0)
       sum += share * seen(whole + 1);
     for (int back = whole; back > 0; --back)
@@ -94,9 +86,7 @@ void set_talk(TalkTask<S>& task, const Args& args, const int64_t* lengths) {
 /// Queues Body<V> by the task's plan, V as with_vector says.
 template <template <int> class Body, int kBytes, class S, class Launcher>
 void launch_talk(
-    Launcher& launcher,
-    TalkTask<S>& task,
-    std::initializer_list<const void*> tensors) {
+    Launcher& launcher, TalkTask<S>& task, std::initializer_list<const void*> tensors) {
   const auto run = [&]<int V>(std::integral_constant<int, V>) {
     task.plan.set_vector(V);
     launcher.template run<Body<V>>(task.plan.blocks, task.plan.shared, task);
@@ -136,14 +126,9 @@ void run(Launcher& launcher, const TalkBackward<S>& args) {
   reach.plan.groups = 1;  // a block has all heads
   if (args.grad_x != nullptr)
     launcher.template run<TalkReachBody>(
-        args.shape.batch * task.plan.tiles,
-        kWarps * static_cast<int64_t>(sizeof(TalkSpan)),
-        reach);
+        args.shape.batch * task.plan.tiles, kWarps * static_cast<int64_t>(sizeof(TalkSpan)), reach);
   // Difference arrays leave room for the threads of four channels each.
-  launch_talk<TalkBackwardBody, 4 * sizeof(S)>(
-      launcher,
-      task,
-      {args.x, args.grad_y, args.grad_x});
+  launch_talk<TalkBackwardBody, 4 * sizeof(S)>(launcher, task, {args.x, args.grad_y, args.grad_x});
 }
 
 template <class S, class Launcher>
@@ -157,10 +142,7 @@ void run(Launcher& launcher, const TalkStep<S>& args) {
   task.slots = args.slots;
   task.position = args.position;
   task.out = args.y;
-  launcher.template run<TalkStepBody>(
-      blocks_for(shape.batch * shape.channels),
-      0,
-      task);
+  launcher.template run<TalkStepBody>(blocks_for(shape.batch * shape.channels), 0, task);
 }
 
 }  // namespace seqconv::internal::kernels::cuda

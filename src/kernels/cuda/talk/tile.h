@@ -18,9 +18,7 @@ struct TalkTask : TileTask<S> {
   void* grad_right = nullptr;
   TalkSpan* reach = nullptr;  ///< [B, tiles]
 
-  SEQCONV_HD bool wants_offsets() const {
-    return grad_left != nullptr || grad_right != nullptr;
-  }
+  SEQCONV_HD bool wants_offsets() const { return grad_left != nullptr || grad_right != nullptr; }
 };
 
 using TalkTile = Tile<int>;
@@ -39,15 +37,9 @@ SEQCONV_DEVICE TalkTile tile_of(const TalkTask<S>& task, int64_t block) {
 /// head.
 template <class S, class F>
 SEQCONV_DEVICE void each_window(
-    const TalkTask<S>& task,
-    const TalkTile& tile,
-    int first,
-    int count,
-    int thread,
-    const F& f) {
+    const TalkTask<S>& task, const TalkTile& tile, int first, int count, int thread, const F& f) {
   const Divisor by_heads(tile.heads);
-  const int64_t base =
-      (tile.b * task.steps + first) * task.all_heads + tile.head;
+  const int64_t base = (tile.b * task.steps + first) * task.all_heads + tile.head;
   with_storage<S>(task.offsets.storage, [&](auto type) {
     using O = decltype(type);
     const auto* const left = static_cast<const O*>(task.offsets.left);
@@ -68,8 +60,7 @@ SEQCONV_DEVICE void each_window(
 
 /// One phase: the union of every thread's span, of(thread); then for all.
 template <class Block, class Of>
-SEQCONV_DEVICE TalkSpan
-join_spans(Block& block, TalkSpan* spans, const Of& of) {
+SEQCONV_DEVICE TalkSpan join_spans(Block& block, TalkSpan* spans, const Of& of) {
   block.warps([&](auto& warp) {
     Lanes<int> begin, end;
     warp.each([&](int lane) {
@@ -105,8 +96,7 @@ struct TalkMemory {
 
 /// The head of a channel of a chunk, within the tile.
 template <class S>
-SEQCONV_DEVICE int
-head_of(const TalkTask<S>& task, const TalkTile& tile, int channel) {
+SEQCONV_DEVICE int head_of(const TalkTask<S>& task, const TalkTile& tile, int channel) {
   return tile.heads > 1 ? channel / task.head_channels : 0;
 }
 

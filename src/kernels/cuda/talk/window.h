@@ -29,15 +29,13 @@ struct TalkSpan {
   }
   SEQCONV_HD void add(const TalkWindow& w) {
     const int left = w.left_row(), right = w.right_row();
-    add(min(min(left, right), min(w.begin, w.end)),
-        max(max(left, right) + 1, max(w.begin, w.end)));
+    add(min(min(left, right), min(w.begin, w.end)), max(max(left, right) + 1, max(w.begin, w.end)));
   }
 };
 
 /// A distance clamped to [-back, forth] (edges beyond the sequence move to
 /// its ends) as whole steps and a share in [0, 1); a NaN stays one.
-SEQCONV_HD void
-split_distance(float distance, int back, int forth, int& whole, float& share) {
+SEQCONV_HD void split_distance(float distance, int back, int forth, int& whole, float& share) {
   whole = 0;
   share = distance;
   if (distance != distance)
@@ -58,8 +56,7 @@ split_distance(float distance, int back, int forth, int& whole, float& share) {
 }
 
 /// The window of position t of `valid` whose edges are so far from t.
-SEQCONV_HD TalkWindow
-talk_window(int t, int valid, float to_left, float to_right) {
+SEQCONV_HD TalkWindow talk_window(int t, int valid, float to_left, float to_right) {
   const int ahead = valid - 1 - t;
   int left = 0, right = 0;
   TalkWindow window;
