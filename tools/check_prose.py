@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 
-SINCE = "598fecd3da1623f393567c43344d76991b959517"
+SINCE = "8b8cc60ffd91c7917ebd6b744571f49adcfd0b1e"
 OPENINGS = ("What", "Where", "Whether", "How", "Of", "That", "Whose", "The same")
 OPENING = re.compile(
     rf"(?:^|[.!?:]\s+|\|\s*)[*_`(\"]*((?:{'|'.join(OPENINGS)})\b[^.!?|]*)(?P<end>[.!?|]|$)")
