@@ -6,7 +6,6 @@
 /// Which golden operator cases are run: all. A file whose operator is not on
 /// the list fails OperatorGolden.EveryFileIsCovered.
 namespace seqconv::testing {
-using namespace internal;
 
 /// Run by some test program whose suite name contains 'Golden'.
 inline constexpr auto kCoveredOperators = std::to_array<std::string_view>({

@@ -17,7 +17,6 @@
 /// that reading one fails by itself, but most of its operators accept tensors
 /// of the host beside its own, which a real device refuses.
 namespace seqconv::testing {
-using namespace internal;
 
 /// The devices of a call's inputs with at least one dimension, as a text when
 /// they differ ("cpu, meta"), else nothing.

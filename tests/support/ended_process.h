@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 namespace seqconv::testing {
-using namespace internal;
 
 /// The number of a process that has ended.
 inline int ended_process() {

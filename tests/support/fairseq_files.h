@@ -10,7 +10,6 @@
 
 /// Writes binarised data byte by byte, as its format says; also wrong ones.
 namespace seqconv::testing {
-using namespace internal;
 
 /// Appends a number as its bytes.
 template <class T>

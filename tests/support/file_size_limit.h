@@ -6,7 +6,6 @@
 #include <csignal>
 
 namespace seqconv::testing {
-using namespace internal;
 
 /// While it lives no file can grow beyond `bytes`: what a full disk looks like
 /// to a program (write fails), without needing one.

@@ -12,7 +12,6 @@
 
 /// Gradients: analytic, numerical, and their comparison.
 namespace seqconv::testing {
-using namespace internal;
 
 using TensorFunction = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 

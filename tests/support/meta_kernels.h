@@ -8,7 +8,6 @@
 /// Shapes of operators of LibTorch for which the device `meta` has a kernel in
 /// Python alone. To be included by one file of a test program.
 namespace seqconv::testing {
-using namespace internal;
 
 inline at::Tensor index_select_shape(const at::Tensor& x, int64_t dim, const at::Tensor& index) {
   TORCH_CHECK_INDEX(index.dim() <= 1, "index_select: index must be a vector");

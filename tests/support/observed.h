@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace seqconv::testing {
-using namespace internal;
 
 /// Calls work() while `observer` is told of what it calls in this thread, with
 /// its inputs.

@@ -12,7 +12,6 @@
 #include "support/observed.h"
 
 namespace seqconv::testing {
-using namespace internal;
 
 /// Types of the tensors that products of matrices and convolutions are given in
 /// work(), in this thread: "aten::mm of Float, BFloat16", each text once.

@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 namespace seqconv::testing {
-using namespace internal;
 
 /// Rounds of a test that makes its input up at random: a quarter of `all`,
 /// all of them where SEQCONV_THOROUGH is set (tools/check_long.sh fuzz).

@@ -8,7 +8,6 @@
 #include <string>
 
 namespace seqconv::testing {
-using namespace internal;
 
 /// Memory of LibTorch's on the CPU, of which no piece may be larger than
 /// `limit`.

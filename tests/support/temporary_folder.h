@@ -10,7 +10,6 @@
 #include <string_view>
 
 namespace seqconv::testing {
-using namespace internal;
 
 /// A new folder under the system's folder for temporary files; removed with
 /// everything in it at the end.

@@ -15,7 +15,6 @@
 /// Which operators of the dispatcher a piece of code calls: for tests that
 /// count work.
 namespace seqconv::testing {
-using namespace internal;
 
 struct RecordedCall {
   std::string name;  ///< such as "seqconv::internal::talk_backward"

@@ -41,7 +41,6 @@ void* allocate(size_t size, size_t alignment) {
 }  // namespace
 
 namespace seqconv::testing {
-using namespace internal;
 
 FailingMemory::FailingMemory(const Plan& plan) {
   failures = 0;

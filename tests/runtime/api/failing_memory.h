@@ -4,7 +4,6 @@
 #include <cstdint>
 
 namespace seqconv::testing {
-using namespace internal;
 
 /// While it lives, memory that any thread asks of C++, or of
 /// the system in pages, is now and then refused.

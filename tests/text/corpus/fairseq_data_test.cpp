@@ -30,7 +30,7 @@ const Sentences& sentences() {
   return all;
 }
 
-std::vector<Ids> read(const std::string& file) {
+std::vector<Ids> read_rows(const std::string& file) {
   const auto source = open_fairseq_data(file, kFairseqVocabulary);
   std::vector<Ids> all;
   for (int64_t i = 0; i < source->size(); ++i) {
@@ -46,8 +46,8 @@ const auto kSame = ElementsAre(Ids{5, 6, 7}, Ids{}, Ids{100, 2, 3}, Ids{119});
 template <class T>
 void check_kind(uint8_t code) {
   const TemporaryFolder folder;
-  EXPECT_THAT(read(mapped_bytes<T>(sentences(), code).write(folder, "m")), kSame) << int{code};
-  EXPECT_THAT(read(cached_bytes<T>(sentences(), code).write(folder, "c")), kSame) << int{code};
+  EXPECT_THAT(read_rows(mapped_bytes<T>(sentences(), code).write(folder, "m")), kSame) << int{code};
+  EXPECT_THAT(read_rows(cached_bytes<T>(sentences(), code).write(folder, "c")), kSame) << int{code};
 }
 
 TEST(FairseqData, EveryKindOfNumbersGivesTheSameIds) {
@@ -65,8 +65,8 @@ TEST(FairseqData, EitherFileNamesBoth) {
   const TemporaryFolder folder;
   const std::string name = "test.de-en.de";
   mapped_bytes<uint16_t>(sentences(), 8).write(folder, name);
-  EXPECT_THAT(read(folder.path() / (name + ".bin")), kSame);
-  EXPECT_THAT(read(folder.path() / (name + ".idx")), kSame);
+  EXPECT_THAT(read_rows(folder.path() / (name + ".bin")), kSame);
+  EXPECT_THAT(read_rows(folder.path() / (name + ".idx")), kSame);
   EXPECT_TRUE(is_fairseq_data("a/b.bin"));
   EXPECT_TRUE(is_fairseq_data("b.idx"));
   EXPECT_FALSE(is_fairseq_data("a.bin/b"));
@@ -79,13 +79,13 @@ TEST(FairseqData, EitherFileNamesBoth) {
 TEST(FairseqData, ASentenceWithoutEndIsTakenWhole) {
   const TemporaryFolder folder;
   const auto bytes = mapped_bytes<int32_t>({{5, 6}, {}, {2, 2}}, 4);
-  EXPECT_THAT(read(bytes.write(folder, "m")), ElementsAre(Ids{5, 6}, Ids{}, Ids{2}));
+  EXPECT_THAT(read_rows(bytes.write(folder, "m")), ElementsAre(Ids{5, 6}, Ids{}, Ids{2}));
 }
 
 TEST(FairseqData, DataWithoutSentencesAreEmpty) {
   const TemporaryFolder folder;
-  EXPECT_TRUE(read(mapped_bytes<int32_t>({}, 4).write(folder, "m")).empty());
-  EXPECT_TRUE(read(cached_bytes<int32_t>({}, 4).write(folder, "c")).empty());
+  EXPECT_TRUE(read_rows(mapped_bytes<int32_t>({}, 4).write(folder, "m")).empty());
+  EXPECT_TRUE(read_rows(cached_bytes<int32_t>({}, 4).write(folder, "c")).empty());
 }
 
 TEST(FairseqData, WhatIsMissingIsNamed) {
@@ -116,7 +116,7 @@ TEST(FairseqData, AnotherDictionaryIsToldWithTheSentence) {
       {mapped_bytes<uint16_t>({{5, 1, 2}}, 8), "sentence 1 holds <pad> (1)"},
   };
   for (const auto& [bytes, wanted] : cases)
-    EXPECT_THAT(error_of([&] { read(bytes.write(folder, "x")); }), HasSubstr(wanted));
+    EXPECT_THAT(error_of([&] { read_rows(bytes.write(folder, "x")); }), HasSubstr(wanted));
 }
 
 /// Writes a number over the bytes at `position`.
@@ -140,7 +140,7 @@ void check_damage(FairseqBytes good, const std::vector<Damage>& table) {
   for (const auto& [wanted, spoil] : table) {
     FairseqBytes bytes = good;
     spoil(bytes);
-    EXPECT_THAT(error_of([&] { read(bytes.write(folder, "x")); }), HasSubstr(wanted));
+    EXPECT_THAT(error_of([&] { read_rows(bytes.write(folder, "x")); }), HasSubstr(wanted));
   }
 }
 
