@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::TemporaryFolder;
 
-const fs::path kFolders = fs::path(SEQCONV_SOURCE_DIR) / "tests" / "checkpoint" / "folders";
+const fs::path kFolders = fs::path(SEQCONV_SOURCE_DIR) / "tests" / "model" / "folders";
 
 /// Opens a folder whose config.json holds this, but for the parameters; "" or
 /// what is wrong with it.

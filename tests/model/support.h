@@ -14,7 +14,7 @@ using namespace internal;
 
 /// A file of tests/model/data, which make_checkpoints.py has written.
 inline std::filesystem::path synthetic(const std::string& name) {
-  return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests" / "checkpoint" / "data" / name;
+  return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests" / "model" / "data" / name;
 }
 
 /// A request to import those files into `output`.
