@@ -1,5 +1,5 @@
 // generate MODEL PROMPT SEED: goes on with the prompt, to the end of its line.
-#include <seqconv/api/runtime.h>
+#include <seqconv/runtime.h>
 
 #include <iostream>
 #include <string>

@@ -1,6 +1,6 @@
 // score MODEL < PAIRS: the natural log-probability of each line's second half,
 // after a tab, as a translation of its first.
-#include <seqconv/api/runtime.h>
+#include <seqconv/runtime.h>
 
 #include <iostream>
 #include <string>

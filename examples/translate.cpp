@@ -1,6 +1,6 @@
 // translate MODEL < LINES: a translation a line. A line that has none is said
 // on standard error, leaves an empty line and makes the exit code 1.
-#include <seqconv/api/runtime.h>
+#include <seqconv/runtime.h>
 
 #include <iostream>
 #include <string>

@@ -1,6 +1,6 @@
 // translate_async MODEL MILLISECONDS < LINES: translates each line as it comes,
 // and gives up those that are not done so long after the last.
-#include <seqconv/api/runtime.h>
+#include <seqconv/runtime.h>
 
 #include <chrono>
 #include <future>
