@@ -106,7 +106,11 @@ constexpr auto kLists = std::to_array<PrefixList>({
      "ecc es fatt gg int lett ogg on post racc rev ric seg sgg ss tel v vs",
      "Art No pp"},
     {"kn",
-     "ಆರ್ ಇ ಎ ಎಂ ಎಕ್ಸ್ ಎಚ್‌ ಎನ್ ಎಫ್ ಎಲ್ ಎಸ್ ಐ ಒ ಕೆ ಕ್ಯೂ ಜಿ ಜೆ ಜೆಡ್ ಟಿ ಡಬ್ಲ್ಯೂ ಡಾ ಡಿ ಪಿ ಬಿ ಯು ರೂ ವಿ ವೈ ಶ್ರೀ "
+     "ಆರ್ ಇ ಎ ಎಂ ಎಕ್ಸ್ ಎಚ್‌ ಎನ್ ಎಫ್ ಎಲ್ ಎಸ್ ಐ ಒ ಕೆ ಕ್ಯೂ ಜಿ ಜೆ ಜೆಡ್ ಟಿ ಡಬ್ಲ್ಯೂ ಡಾ ಡಿ ಪಿ ಬಿ ಯು "
+     "ರೂ "
+     "ವಿ "
+     "ವೈ "
+     "ಶ್ರೀ "
      "ಸಿ "
      "ಹೆಚ್",
      ""},
