@@ -60,6 +60,11 @@ def model():
     return folder
 
 
+def compiler():
+    cache = (support.BUILD / "CMakeCache.txt").read_text()
+    return re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache, re.MULTILINE)[1]
+
+
 class Installation(unittest.TestCase):
     def assert_translates(self, *flags, **environment):
         done = run("translate", "--model", model(), *flags, stdin=b"1 2 3\n4\n", **environment)
@@ -101,8 +106,6 @@ class Installation(unittest.TestCase):
         include = support.installation() / "include"
         names = {os.fspath(path.relative_to(include)) for path in include.rglob("*.*")}
         self.assertEqual(names, HEADERS)
-        cache = (support.BUILD / "CMakeCache.txt").read_text()
-        compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache, re.MULTILINE)[1]
         torch = torch_of_build() / "include"
 
         def compile_alone(name):
@@ -111,7 +114,7 @@ class Installation(unittest.TestCase):
             if name.startswith("seqconv/ops"):
                 folders += ["-isystem", torch, "-isystem", torch / "torch/csrc/api/include"]
             return name, subprocess.run(
-                [compiler, *folders, *flags], input=f'#include "{name}"\n' * 2,
+                [compiler(), *folders, *flags], input=f'#include "{name}"\n' * 2,
                 capture_output=True, text=True, check=False)  # fmt: skip
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -217,6 +220,34 @@ class Installation(unittest.TestCase):
         done = run(*command, program=unshare, stdin=b"1\n",
                    SEQCONV_TORCH_DIR=os.fspath(elsewhere))  # fmt: skip
         self.assertEqual(done.code, 0, done.message)
+
+
+class NewMixer(unittest.TestCase):
+    """The installed examples/new_mixer, which checks itself."""
+
+    def build(self):
+        folder = support.scratch() / "new_mixer"
+        shutil.copytree(support.installation() / "share/seqconv/examples/new_mixer", folder)
+        # Both files as one, for half the time: LibTorch's headers are what takes it.
+        configure = ["cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_UNITY_BUILD=ON",
+                     f"-DCMAKE_CXX_COMPILER={compiler()}",
+                     f"-DCMAKE_PREFIX_PATH={support.installation()}",
+                     "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wshadow -Werror"]  # fmt: skip
+        for command in configure, ["cmake", "--build", folder / "build"]:
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout)
+        return folder / "build" / "new_mixer"
+
+    def test_it_holds_and_learns(self):
+        done = run(program=self.build())
+        self.assertEqual((done.code, done.message), (0, ""), done.lines)
+        self.assertRegex(
+            "\n".join(done.lines),
+            r"^steps of 1 and 3 equal the whole sequence: \S+\npadding changes nothing\n"
+            r"reorder picks the right rows\ngradients equal central differences: \S+\n"
+            r"loss 2\.\d+ before, 0\.0[01]\d+ after \d+ updates\n"
+            r"(\d+) of \1 new tokens right, step by step$")
 
 
 if __name__ == "__main__":
