@@ -20,9 +20,8 @@ enum class WeightType {
   /// Half the memory. The inputs of a product are rounded to bfloat16 too where
   /// the processor multiplies it (NarrowProducts); sums are float32.
   kBfloat16,
-  /// A quarter: whole numbers of at most 127 in size, in units of each output.
-  /// So are inputs, in units of each row, found as it comes. Sums are exact:
-  /// the same on every processor.
+  /// A quarter: int8 in [-127, 127], symmetric, one scale per output channel; activations are
+  /// quantized dynamically per row. Sums are exact: the same on every processor.
   kInt8
 };
 
@@ -52,7 +51,7 @@ struct LinearTarget {
 std::vector<LinearTarget> linear_targets(WeightType type);
 LinearTarget best_linear_target(WeightType type);
 
-/// Weights as whole numbers: row n is values[n] * scales[n].
+/// Weights of int8: row n is values[n] * scales[n].
 struct Int8Weights {
   const int8_t* values = nullptr;  ///< [outputs, inputs], none below -127
   const float* scales = nullptr;   ///< [outputs]

@@ -49,12 +49,12 @@ using PanelRow = Vec<float>[kPanelVectors];
 struct PanelSides {
   const float* bias;
   const float* scales;
-  const int32_t* corrections;
+  const int32_t* compensations;
 
   PanelSides(const OutputSides& sides, int64_t n)
       : bias(at(sides.bias, n)),
         scales(at(sides.scales, n)),
-        corrections(at(sides.corrections, n)) {}
+        compensations(at(sides.compensations, n)) {}
 
  private:
   template <class T>
@@ -64,24 +64,28 @@ struct PanelSides {
 };
 
 HWY_INLINE Vec<float> to_numbers(
-    Vec<float> sum, float /*unit*/, const PanelSides& /*sides*/, int64_t /*n*/, int64_t /*count*/) {
+    Vec<float> sum,
+    float /*row_scale*/,
+    const PanelSides& /*sides*/,
+    int64_t /*n*/,
+    int64_t /*count*/) {
   return sum;
 }
-/// Whole numbers of a row whose unit is `unit`.
+/// Sums of int8 of a row whose scale is `row_scale`.
 HWY_INLINE Vec<float> to_numbers(
-    Vec<int32_t> sum, float unit, const PanelSides& sides, int64_t n, int64_t count) {
+    Vec<int32_t> sum, float row_scale, const PanelSides& sides, int64_t n, int64_t count) {
   const Tag<float> d;
-  const auto correction = hn::BitCast(
+  const auto compensation = hn::BitCast(
       Tag<int32_t>(),
-      load_some<float>(reinterpret_cast<const float*>(sides.corrections) + n, count));
-  const auto scale = hn::Mul(hn::Set(d, unit), load_some<float>(sides.scales + n, count));
-  return hn::Mul(hn::ConvertTo(d, hn::Sub(sum, correction)), scale);
+      load_some<float>(reinterpret_cast<const float*>(sides.compensations) + n, count));
+  const auto scale = hn::Mul(hn::Set(d, row_scale), load_some<float>(sides.scales + n, count));
+  return hn::Mul(hn::ConvertTo(d, hn::Sub(sum, compensation)), scale);
 }
 
 /// Sums of a row, of `count` outputs, as numbers with their bias.
 template <class Sum>
 HWY_INLINE void load_sums(
-    const Sum* sums, float unit, const PanelSides& sides, int64_t count, PanelRow& z) {
+    const Sum* sums, float row_scale, const PanelSides& sides, int64_t count, PanelRow& z) {
   constexpr int L = kLanes<float>;
 #pragma GCC unroll 2
   for (int v = 0; v < kPanelVectors; ++v) {
@@ -90,7 +94,7 @@ HWY_INLINE void load_sums(
       z[v] = hn::Zero(Tag<float>());
       continue;
     }
-    z[v] = to_numbers(hn::Load(Tag<Sum>(), sums + n), unit, sides, n, count - n);
+    z[v] = to_numbers(hn::Load(Tag<Sum>(), sums + n), row_scale, sides, n, count - n);
     if (sides.bias != nullptr)
       z[v] = hn::Add(z[v], load_some<float>(sides.bias + n, count - n));
   }
@@ -118,12 +122,12 @@ void end_rows(const LinearBlock& block, int64_t row, int64_t rows, const Sum* su
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t n = 0; n < block.outputs; n += kPanel) {
       const Sum* const panel = sums + r * kSumStride + kStep * n;
-      const float unit = block.units == nullptr ? 1 : block.units[row + r];
+      const float row_scale = block.row_scales == nullptr ? 1 : block.row_scales[row + r];
       const int64_t count = block.outputs - n;
       PanelRow z, gates;
-      load_sums(panel, unit, {block.sides, n}, count, z);
+      load_sums(panel, row_scale, {block.sides, n}, count, z);
       if constexpr (kEnd == LinearEnd::kGlu)
-        load_sums(panel + kPanel, unit, {block.gate_sides, n}, count, gates);
+        load_sums(panel + kPanel, row_scale, {block.gate_sides, n}, count, gates);
       else
         std::copy(z, z + kPanelVectors, gates);
       end_sums<kEnd>(z, gates);

@@ -34,13 +34,13 @@ constexpr LinearKernels make_table() {
       .group_step = 1,
       .weight_bytes = sizeof(typename Products::Weight),
       .input_bytes = sizeof(typename Products::Input),
-      .input_offset = 0,
+      .zero_point = 0,
       .prepare = nullptr,
       .multiply = multiply_block<Products>};
   if constexpr (!std::is_same_v<typename Products::Input, float>)
     table.prepare = prepare_row<Products>;
   if constexpr (std::is_same_v<typename Products::Input, uint8_t>)
-    table.input_offset = kInputOffset;
+    table.zero_point = kInputOffset;
   return table;
 }
 template <class Products>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/isa.h"
@@ -15,17 +16,17 @@ inline constexpr int64_t kPanelGroup = 4;
 /// What belongs to single outputs.
 struct OutputSides {
   const float* bias = nullptr;  ///< [outputs] or null
-  /// Of whole numbers alone: a sum less its correction is a number in units of
-  /// its row times its scale.
-  const float* scales = nullptr;         ///< [outputs]
-  const int32_t* corrections = nullptr;  ///< [outputs]
+  /// Of int8 alone: a sum less its compensation (zero point times the sum of the channel's
+  /// weights), times the row's scale and the channel's, is the output.
+  const float* scales = nullptr;           ///< [outputs]
+  const int32_t* compensations = nullptr;  ///< [outputs]
 
   /// Those from the n-th output on.
   OutputSides from(int64_t n) const {
     return {
         bias == nullptr ? bias : bias + n,
         scales == nullptr ? scales : scales + n,
-        corrections == nullptr ? corrections : corrections + n};
+        compensations == nullptr ? compensations : compensations + n};
   }
 };
 
@@ -33,9 +34,9 @@ struct OutputSides {
 /// neighbouring outputs, [K / group, panel, group]; the next one follows. Of
 /// gated weights every other panel is one of gates, those of the panel before.
 struct LinearBlock {
-  const void* x = nullptr;       ///< [rows, groups * group] of inputs
-  int64_t x_stride = 0;          ///< in inputs
-  const float* units = nullptr;  ///< [rows] of whole numbers, or null
+  const void* x = nullptr;            ///< [rows, groups * group] of inputs
+  int64_t x_stride = 0;               ///< in inputs
+  const float* row_scales = nullptr;  ///< [rows] of int8, or null
   int64_t rows = 0;
   const void* panels = nullptr;
   int64_t panel_count = 0;  ///< <= kPanelGroup; even where gated
@@ -57,17 +58,33 @@ struct LinearKernels {
   int64_t group_step;    ///< groups of a panel are a multiple of it
   int64_t weight_bytes;  ///< of one weight
   int64_t input_bytes;   ///< of one input
-  /// What is added to inputs so that they have no sign.
-  int32_t input_offset;
+  /// Added to quantized inputs so that they have no sign; 0 where they may have one.
+  int32_t zero_point;
   /// Brings a row x [K] into the form of inputs, writing up to kRowRoom more,
-  /// and returns its unit. Null: inputs are x as it is.
+  /// and returns its scale. Null: inputs are x as it is.
   float (*prepare)(const float* x, int64_t K, void* row);
   void (*multiply)(const LinearBlock& block);
 };
 
-/// Rows of nothing but smaller numbers are taken for nothing: 127 over their
-/// size might overflow.
-inline constexpr float kLeastRow = 1e-30F;
+/// The rule of int8, symmetric: q = round(x * inverse), to nearest with ties to even, in
+/// [-127, 127], and x is q * scale. Weights have one scale per output channel, activations one
+/// per row, found as the row comes.
+struct Int8Scale {
+  float scale;
+  float inverse;
+
+  /// largest: of the row's magnitudes. A row of nothing above 1e-30 has the scale 0, as 127
+  /// over its largest might overflow; NaN and infinity spoil the whole row, as they would a sum.
+  explicit Int8Scale(float largest)
+      : scale(
+            largest < kLeastRow          ? 0
+                : std::isfinite(largest) ? largest / kMost
+                                         : NAN),
+        inverse(largest >= kLeastRow && std::isfinite(largest) ? kMost / largest : 0) {}
+
+  static constexpr float kMost = 127;
+  static constexpr float kLeastRow = 1e-30F;
+};
 
 /// Inputs that a row may be longer by.
 inline constexpr int64_t kRowRoom = 16;

@@ -69,13 +69,13 @@ std::shared_ptr<std::byte> allocate_weights(int64_t size) {
 }
 
 float quantize_row(const float* row, int64_t K, int8_t* values) {
-  float size = 0;
+  float largest = 0;
   for (int64_t k = 0; k < K; ++k)
-    size = std::max(size, std::abs(row[k]));
-  const float inverse = size < kLeastRow ? 0 : 127 / size;
+    largest = std::max(largest, std::abs(row[k]));
+  const Int8Scale by(largest);
   for (int64_t k = 0; k < K; ++k)
-    values[k] = static_cast<int8_t>(std::nearbyint(row[k] * inverse));
-  return size < kLeastRow ? 0 : size / 127;
+    values[k] = static_cast<int8_t>(std::nearbyint(row[k] * by.inverse));
+  return by.scale;
 }
 
 template <class Packed, class T>
@@ -127,12 +127,12 @@ PackedLinear::PackedLinear(
     Int8Weights weight, int64_t outputs, int64_t inputs, bool gated, LinearTarget target)
     : outputs_(outputs), inputs_(inputs), gated_(gated), type_(WeightType::kInt8), target_(target) {
   pack<int8_t>(weight.values);
-  const int32_t offset = linear_kernels(type_, target).input_offset;
+  const int32_t zero_point = linear_kernels(type_, target).zero_point;
   OutputScales sides;
   sides.scales.assign(weight.scales, weight.scales + outputs);
-  sides.corrections.resize(sides.scales.size());
+  sides.compensations.resize(sides.scales.size());
   for (int64_t n = 0; n < outputs; ++n)
-    sides.corrections[static_cast<size_t>(n)] = offset *
+    sides.compensations[static_cast<size_t>(n)] = zero_point *
         std::accumulate(weight.values + n * inputs, weight.values + (n + 1) * inputs, int32_t{0});
   bytes_ += outputs * int64_t{sizeof(float) + sizeof(int32_t)};
   scales_ = std::make_shared<const OutputScales>(std::move(sides));

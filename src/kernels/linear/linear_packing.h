@@ -12,8 +12,8 @@ namespace seqconv::internal::kernels {
 
 /// What stands beside packed int8 weights: see OutputSides.
 struct OutputScales {
-  std::vector<float> scales;         ///< [outputs]
-  std::vector<int32_t> corrections;  ///< [outputs]
+  std::vector<float> scales;           ///< [outputs]
+  std::vector<int32_t> compensations;  ///< [outputs]
 };
 
 /// Groups of K inputs in a panel, those of zeros counted.

@@ -16,7 +16,7 @@
 /// products go into one sum: a vector of weights holds the groups of as many
 /// outputs as it has sums, a vector of inputs one group everywhere. prepare()
 /// brings a row of floats into the form of inputs, writing whole vectors with
-/// zeros behind the last, and returns the size of a unit of it; kinds whose
+/// zeros behind the last, and returns its scale; kinds whose
 /// inputs are floats have none.
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::internal::kernels::HWY_NAMESPACE {
@@ -85,10 +85,20 @@ struct Bfloat16DotProducts {
 };
 #endif
 
-/// What rounds x [K] to whole numbers of at most 127 in size.
-class RowUnit {
+/// Quantizes a row x [K] by Int8Scale.
+class RowScale {
  public:
-  HWY_INLINE RowUnit(const float* x, int64_t K) {
+  HWY_INLINE RowScale(const float* x, int64_t K) : by_(largest(x, K)) {}
+
+  float scale() const { return by_.scale; }
+  /// A vector from x on, zeros behind the first `count`.
+  HWY_INLINE Vec<int32_t> round(const float* x, int64_t count) const {
+    const auto inverse = hn::Set(Tag<float>(), by_.inverse);
+    return hn::NearestInt(hn::Mul(load_some<float>(x, count), inverse));
+  }
+
+ private:
+  static HWY_INLINE float largest(const float* x, int64_t K) {
     // Bits of sizes are in their order, and those of NaN behind them all.
     const Tag<float> d;
     const Tag<int32_t> di;
@@ -102,40 +112,27 @@ class RowUnit {
     }
     for (; k < K; k += L)
       other = hn::Max(other, bits(load_some<float>(x + k, K - k)));
-    const float size =
-        std::bit_cast<float>(hn::GetLane(hn::MaxOfLanes(di, hn::Max(largest, other))));
-    const bool some = size >= kLeastRow && std::isfinite(size);
-    inverse_ = some ? 127 / size : 0;
-    // NaN and infinity spoil the whole row, as they would a sum.
-    unit_ = some ? size / 127 : size < kLeastRow ? 0 : NAN;
+    return std::bit_cast<float>(hn::GetLane(hn::MaxOfLanes(di, hn::Max(largest, other))));
   }
 
-  float unit() const { return unit_; }
-  /// A vector from x on, zeros behind the first `count`.
-  HWY_INLINE Vec<int32_t> round(const float* x, int64_t count) const {
-    const auto inverse = hn::Set(Tag<float>(), inverse_);
-    return hn::NearestInt(hn::Mul(load_some<float>(x, count), inverse));
-  }
-
- private:
-  float inverse_, unit_;
+  Int8Scale by_;
 };
 
-/// Rounds x [K], each whole number more by `offset`, in whole vectors with
-/// zeros behind the last. Returns its unit.
+/// Quantizes x [K], each number more by `zero_point`, in whole vectors with zeros behind the
+/// last. Returns its scale.
 template <class Input>
-HWY_INLINE float round_row(const float* x, int64_t K, int32_t offset, Input* row) {
+HWY_INLINE float round_row(const float* x, int64_t K, int32_t zero_point, Input* row) {
   const Tag<int32_t> d;
   const hn::Rebind<Input, Tag<int32_t>> narrow;
-  const RowUnit unit(x, K);
+  const RowScale by(x, K);
   for (int64_t k = 0; k < K; k += kLanes<float>) {
-    const auto rounded = hn::Add(unit.round(x + k, K - k), hn::Set(d, offset));
+    const auto rounded = hn::Add(by.round(x + k, K - k), hn::Set(d, zero_point));
     if constexpr (sizeof(Input) == sizeof(int32_t))
       hn::StoreU(rounded, d, row + k);
     else
       hn::StoreU(hn::DemoteTo(narrow, rounded), narrow, row + k);
   }
-  return unit.unit();
+  return by.scale();
 }
 
 #if HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3

@@ -86,7 +86,7 @@ PackedLinear PackedLinear::rows(std::span<const int32_t> rows, std::byte* memory
   OutputScales sides;
   for (const int32_t row : rows) {
     sides.scales.push_back(scales_->scales[static_cast<size_t>(row)]);
-    sides.corrections.push_back(scales_->corrections[static_cast<size_t>(row)]);
+    sides.compensations.push_back(scales_->compensations[static_cast<size_t>(row)]);
   }
   some.bytes_ += some.outputs_ * int64_t{sizeof(float) + sizeof(int32_t)};
   some.scales_ = std::make_shared<const OutputScales>(std::move(sides));

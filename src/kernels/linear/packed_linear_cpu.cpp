@@ -81,17 +81,17 @@ class LinearItems {
   /// they are those of the block before.
   void use_copies(LinearBlock& block, int64_t row, bool made) const {
     static thread_local Scratch<std::byte> copies;
-    static thread_local Scratch<float> units;
+    static thread_local Scratch<float> row_scales;
     const int64_t bytes = copy_bytes();
     copies.reserve(rows_ * bytes);
-    units.reserve(rows_);
+    row_scales.reserve(rows_);
     for (int64_t r = 0; r < block.rows && !made; ++r) {
       const float* const x = pass_.x + (row + r) * K_;
       std::byte* const copy = copies.data() + r * bytes;
       if (ops_.prepare == nullptr)
         std::memcpy(copy, x, static_cast<size_t>(K_) * sizeof(float));
       else
-        units.data()[r] = ops_.prepare(x, K_, copy);
+        row_scales.data()[r] = ops_.prepare(x, K_, copy);
       // Weights behind the last input are zero, but NaN would not be.
       if (const int64_t more = groups_ * ops_.group - K_; more > 0)
         std::memset(copy + K_ * ops_.input_bytes, 0, static_cast<size_t>(more * ops_.input_bytes));
@@ -99,7 +99,7 @@ class LinearItems {
     block.x = copies.data();
     block.x_stride = bytes / ops_.input_bytes;
     if (ops_.prepare != nullptr)
-      block.units = units.data();
+      block.row_scales = row_scales.data();
   }
 
   LinearBlock block_at(int64_t row, int64_t panel) const {
@@ -129,7 +129,7 @@ class LinearItems {
     OutputSides sides{.bias = pass_.bias};
     if (weight_.scales_ != nullptr) {
       sides.scales = weight_.scales_->scales.data();
-      sides.corrections = weight_.scales_->corrections.data();
+      sides.compensations = weight_.scales_->compensations.data();
     }
     return sides;
   }
