@@ -1,3 +1,4 @@
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/isfinite.h>
@@ -84,8 +85,7 @@ class DeviceUpdates : public Updates {
     const at::Tensor clip = options.clip_norm > 0
         ? ((norm + 1e-6).reciprocal() * options.clip_norm).clamp_max(1)
         : at::ones_like(norm);
-    const at::Tensor keep =
-        (norm * clip).le(kLargestNorm).logical_and(current_.select(0, kBroken).eq(0));
+    const at::Tensor keep = may_update(norm * clip, current_.select(0, kBroken));
     parts_.optimizer.step_where(
         keep, options.shares.own(gradients), per_token * clip, options.learning_rate, scalars_);
     options.shares.share(parts_.parameters.values());

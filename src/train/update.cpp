@@ -56,7 +56,7 @@ StepResult apply_update(
   StepResult result;
   result.gradient_norm = gradient_norm(gradients) * per_token;
   const double clip = clip_factor(result.gradient_norm, options.clip_norm);
-  result.skipped = sums.broken > 0 || !(result.gradient_norm * clip <= kLargestNorm);
+  result.skipped = !may_update(result.gradient_norm * clip, sums.broken);
   if (!result.skipped) {
     const double scale = per_token * clip;
     optimizer.step(options.shares.own(gradients), scale, options.learning_rate);

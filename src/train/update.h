@@ -35,6 +35,14 @@ void accumulate_batch(
 /// finite in float32.
 inline constexpr double kLargestNorm = 1e19;
 
+/// The rule for NaN and infinity: an update is made if each of its losses was finite (`broken`
+/// counts the others), and its gradient's norm is one that kLargestNorm allows, which NaN is
+/// not. For numbers, and for tensors [] of a device.
+template <class Norm, class Count>
+auto may_update(const Norm& clipped_norm, const Count& broken) {
+  return (clipped_norm <= kLargestNorm) & (broken == 0);
+}
+
 /// Holds what a step needs besides gradients.
 struct StepOptions {
   double clip_norm = 0;
