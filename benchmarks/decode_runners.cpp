@@ -69,7 +69,7 @@ class BackendRunner : public DecodeRunner {
   int64_t replicas_;
   std::vector<std::vector<int32_t>> sources_;
   std::vector<SearchInput> inputs_;
-  SearchOptions options_;
+  DecodingOptions options_;
 };
 
 class GenerationRunner : public DecodeRunner {

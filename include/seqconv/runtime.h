@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -99,7 +100,7 @@ struct RuntimeOptions {
 /// Says how translations are searched for; what is not given is the model's
 /// own. Options that contradict each other, also min_length above the longest
 /// translation of any source, make a request invalid.
-struct SearchSettings {
+struct SearchOptions {
   std::optional<int64_t> beam{};    ///< hypotheses kept; 1: greedy
   std::optional<int64_t> n_best{};  ///< translations given, at most the beam
   std::optional<double> length_penalty{};
@@ -108,14 +109,16 @@ struct SearchSettings {
   std::optional<int64_t> min_length{};
   std::optional<int64_t> no_repeat_ngram{};  ///< 0: off
   std::optional<double> unknown_penalty{};
-  bool ban_unknown = false;  ///< <unk> comes in prefixes alone, in draws too
+  std::optional<bool> ban_unknown{};  ///< <unk> comes in prefixes alone, in draws too
   /// Finished hypotheses stay in the beam, compared by score at every step.
   std::optional<bool> stepwise_length_penalty{};
+
+  bool operator==(const SearchOptions&) const = default;
 };
 
-/// Settings of drawing tokens. All of it holds together: bans, then
+/// Options of drawing tokens. All of it holds together: bans, then
 /// temperature, top_k and top_p.
-struct SamplingSettings {
+struct SamplingOptions {
   double temperature = 1;  ///< 0: the most probable
   int64_t top_k = 0;       ///< only so many of the most probable; 0: all
   double top_p = 1;        ///< only the most probable that reach this sum
@@ -148,10 +151,10 @@ struct Result {
 struct TranslationRequest {
   std::string text{};
   std::string target_prefix{};  ///< how the translation must begin
-  SearchSettings search{};
+  SearchOptions search{};
   /// n_best translations are drawn instead of searched for, where given; then
   /// a beam or stepwise_length_penalty, which are a search's, are invalid.
-  std::optional<SamplingSettings> sampling{};
+  std::optional<SamplingOptions> sampling{};
 };
 
 struct Translation {
@@ -213,7 +216,7 @@ struct ScoreRequest {
 struct ScoreResult : Result {
   /// Natural, of the target given the source, </s> included; not a number
   /// where it is not ok.
-  double log_probability = 0;
+  double log_probability = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// Scores given translations. One model folder.
@@ -240,7 +243,7 @@ class SEQCONV_API Scorer {
 struct GenerationRequest {
   std::string prompt{};
   int64_t length = 200;  ///< tokens to generate, at least 1
-  SamplingSettings sampling{};
+  SamplingOptions sampling{};
 };
 
 struct GenerationResult : Result {

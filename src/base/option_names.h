@@ -6,6 +6,13 @@
 
 namespace seqconv::internal {
 
+/// The use of a key, which `visit` says behind its help where it is not the first.
+enum class KeyUse {
+  kNumbers,     ///< it decides numbers
+  kMayChange,   ///< a run that is resumed may have another value
+  kNoParameter  ///< it decides numbers, but no parameter's shape or meaning
+};
+
 /// Gives options their names in messages: those of keys, "search.beam", or of
 /// the flags of a command line that stand for keys, "--beam". A check names an
 /// option through this alone, so that nobody reads a name that he did not

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -13,6 +14,7 @@
 #include "base/enum_names.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/option_names.h"
 
 /// Options are plain structs that say everything once:
 ///
@@ -35,7 +37,22 @@ struct OptionRow {
   std::string help;
 };
 
+/// Visits options that have `visit`. Public structs have none: for each there is a function
+/// visit_options in its own namespace.
+template <class Options, class Visitor>
+requires requires(Options& options, Visitor& v) {
+  options.visit(v);
+}
+void visit_options(Options& options, Visitor& v) {
+  options.visit(v);
+}
+
 namespace detail {
+
+template <class T>
+constexpr bool kIsOptional = false;
+template <class T>
+constexpr bool kIsOptional<std::optional<T>> = true;
 
 /// std::vector and what derives from one.
 template <class T>
@@ -63,7 +80,7 @@ std::string show_json(const Json& j);
 class Writer {
  public:
   template <class T>
-  void operator()(const char* key, T& value, const char* /*help*/) {
+  void operator()(const char* key, T& value, const char* /*help*/, KeyUse /*use*/ = {}) {
     table_[key] = write(value);
   }
   Json take() { return std::move(table_); }
@@ -80,6 +97,8 @@ class Writer {
         list.push_back(write(item));
       }
       return list;
+    } else if constexpr (kIsOptional<T>) {
+      return value ? write(*value) : Json();
     } else if constexpr (requires(Writer w) { value.visit(w); }) {
       Writer writer;
       value.visit(writer);
@@ -99,7 +118,7 @@ Json (*defaults_of())() {
     return [] {
       Writer writer;
       Options options;
-      options.visit(writer);
+      visit_options(options, writer);
       return writer.take();
     };
   else
@@ -113,7 +132,7 @@ class Reader {
       : table_(table), path_(std::move(path)), defaults_(defaults) {}
 
   template <class T>
-  void operator()(const char* key, T& value, const char* /*help*/) {
+  void operator()(const char* key, T& value, const char* /*help*/, KeyUse /*use*/ = {}) {
     known_.emplace_back(key);
     const auto found = table_.find(key);
     if (found == table_.end())
@@ -156,6 +175,10 @@ class Reader {
         add(j, where);
       }
       value = std::move(items);
+    } else if constexpr (kIsOptional<T>) {
+      typename T::value_type given{};
+      read(j, where, given);
+      value = given;
     } else if constexpr (requires(Reader r) { value.visit(r); }) {
       if (!j.is_object())
         fail_usage(where, " must be a table, but got ", show_json(j));
@@ -195,7 +218,7 @@ class Describer {
   Describer(std::string path, std::vector<OptionRow>& rows) : path_(std::move(path)), rows_(rows) {}
 
   template <class T>
-  void operator()(const char* key, T& value, const char* help) {
+  void operator()(const char* key, T& value, const char* help, KeyUse /*use*/ = {}) {
     const std::string where = join_key(path_, key);
     if constexpr (requires(Describer d) { value.visit(d); }) {
       Describer inner(where, rows_);
@@ -223,7 +246,7 @@ void read_options(const Json& table, const std::string& path, Options& options) 
   if (!table.is_object())
     fail_usage(path, " must be a table, but got ", detail::show_json(table));
   detail::Reader reader(table, path, detail::defaults_of<Options>());
-  options.visit(reader);
+  visit_options(options, reader);
   reader.finish();
 }
 
@@ -232,7 +255,7 @@ template <class Options>
 Json write_options(const Options& options) {
   detail::Writer writer;
   Options copy = options;
-  copy.visit(writer);
+  visit_options(copy, writer);
   return writer.take();
 }
 
@@ -242,7 +265,7 @@ std::vector<OptionRow> describe_options(const std::string& path) {
   std::vector<OptionRow> rows;
   detail::Describer describer(path, rows);
   Options defaults;
-  defaults.visit(describer);
+  visit_options(defaults, describer);
   return rows;
 }
 

@@ -25,7 +25,7 @@ struct BackendFlags {
   ComputeType compute = ComputeType::kModel;
   int64_t threads = 0;
   std::string device = "cpu";
-  int64_t logits_megabytes = kLogitsBytes >> 20;  ///< of the runtime
+  int64_t logits_megabytes = RuntimeOptions().logits_bytes >> 20;  ///< of the runtime
 };
 
 /// Adds `--backend NAME`, `--compute-type NAME`, `--threads N` and `--device

@@ -54,7 +54,7 @@ void add_generate(Program& program) {
   add_integer(
       verb, "--seed", arguments.seed, "Seed of the draws", 0, std::numeric_limits<int64_t>::max());
   flags->sampling = std::make_unique<FlagVisitor>(verb, "Sampling");
-  arguments.sampling.visit(*flags->sampling);
+  visit_options(arguments.sampling, *flags->sampling);
   verb.add_flag("--stats", arguments.stats, "Tokens and their rate on standard error at the end");
   add_backend(verb, flags->backend);
   verb.callback([&program, flags] {

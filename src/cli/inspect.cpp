@@ -133,9 +133,8 @@ std::vector<int32_t> translated(
   options.search = system.decoding;
   options.search.n_best = 1;
   const Translator translator(system, options);
-  const TranslationResult result = translator.translate({{.line = line}}).at(0);
-  SEQCONV_CHECK(
-      result.status == RequestStatus::kDone, "--text cannot be translated: ", result.error);
+  const TranslationResult result = translator.translate({{{.text = line}}}).at(0);
+  SEQCONV_CHECK(result.status == Status::kOk, "--text cannot be translated: ", result.error);
   for (const std::string& note : result.notes) {
     log_warning(note);
     model.notes.push_back(note);
@@ -144,8 +143,7 @@ std::vector<int32_t> translated(
   model.facts.emplace_back("sentence", line);
   model.facts.emplace_back("translation", best.text);
   std::vector<int32_t> ids;
-  std::istringstream symbols(best.tokens);
-  for (std::string symbol; std::getline(symbols, symbol, ' ');)
+  for (const std::string& symbol : best.tokens)
     ids.push_back(system.text.target->vocabulary().id(symbol));
   if (!ids.empty() && ids.back() == kEndId)
     ids.pop_back();

@@ -17,7 +17,7 @@ namespace {
 /// What is wrong whatever the model's own settings are: they may have a wider
 /// beam than the default, which n-best lists must fit into, and other lengths.
 void check_search(const TranslateArguments& arguments) {
-  SearchOptions search = arguments.search;
+  DecodingOptions search = arguments.search;
   const auto given = [&](const char* key) {
     return std::ranges::count(arguments.search_given, key) > 0;
   };
@@ -32,7 +32,7 @@ void check_search(const TranslateArguments& arguments) {
 void read_sampling(TranslateFlags& flags) {
   TranslateArguments& arguments = flags.arguments;
   arguments.ban_unknown = flags.sampling_options.ban_unknown;
-  flags.sampling_options.validate(arguments.names);
+  validate(flags.sampling_options, arguments.names);
   if (flags.sample) {
     refuse_beside_draws(arguments.search_given, arguments.names);
     arguments.sampling = flags.sampling_options;
@@ -89,7 +89,7 @@ void add_search_flags(CLI::App& verb, TranslateFlags& flags) {
           R"(Draw n-best translations, token by token, instead of searching for the best)")
       ->group("Sampling");
   flags.sampling = std::make_unique<FlagVisitor>(verb, "Sampling");
-  flags.sampling_options.visit(*flags.sampling);
+  visit_options(flags.sampling_options, *flags.sampling);
   verb.get_option("--ban-unknown")->group("Search");  // which heeds it too
   flags.seed = add_integer(
       verb,

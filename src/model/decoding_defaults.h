@@ -8,10 +8,10 @@
 namespace seqconv::internal {
 
 /// The table `decoding` of config.json.
-Json decoding_table(const SearchOptions& decoding);
+Json decoding_table(const DecodingOptions& decoding);
 
 /// Writes it into the config.json of a translation model, of which everything
 /// else stays; nothing is written where it says the same already.
-void write_decoding(const std::filesystem::path& folder, const SearchOptions& decoding);
+void write_decoding(const std::filesystem::path& folder, const DecodingOptions& decoding);
 
 }  // namespace seqconv::internal

@@ -273,7 +273,7 @@ VocabularySizes LanguageDescription::vocabulary() const {
   return {0, text.text->vocabulary().size()};
 }
 
-Json decoding_table(const SearchOptions& decoding) {
+Json decoding_table(const DecodingOptions& decoding) {
   Json table = write_options(decoding);
   // Older programs, which do not know the key, read what does not need it.
   if (!decoding.stepwise_length_penalty)
@@ -281,7 +281,7 @@ Json decoding_table(const SearchOptions& decoding) {
   return table;
 }
 
-void write_decoding(const fs::path& folder, const SearchOptions& decoding) {
+void write_decoding(const fs::path& folder, const DecodingOptions& decoding) {
   Json config = read_config(folder, Task::kTranslation);
   const Json table = decoding_table(decoding);
   if (config.value("decoding", Json()) == table)

@@ -27,7 +27,7 @@ struct TranslationDescription {
   std::filesystem::path folder;
   ModelOptions options;
   TranslationText text;
-  SearchOptions decoding;     ///< defaults for translation
+  DecodingOptions decoding;   ///< defaults for translation
   DocumentOptions documents;  ///< what held its samples, for summarising
 
   VocabularySizes vocabulary() const;

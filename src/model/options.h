@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/option_names.h"
 #include "model/kinds.h"
 #include "model/mixers.h"
 
@@ -93,17 +94,26 @@ struct ModelOptions {
     v("tie",
       tie,
       R"(Shared matrices: all (needs a joined vocabulary), decoder or none; in language models all and decoder are the same)");
-    v("dropout", dropout, "Dropout of embeddings and at the end of every block, in [0, 1)");
-    v("attention_dropout", attention_dropout, "Dropout of attention probabilities, in [0, 1)");
+    v("dropout",
+      dropout,
+      "Dropout of embeddings and at the end of every block, in [0, 1)",
+      KeyUse::kNoParameter);
+    v("attention_dropout",
+      attention_dropout,
+      "Dropout of attention probabilities, in [0, 1)",
+      KeyUse::kNoParameter);
     v("activation_dropout",
       activation_dropout,
-      "Dropout after the feed-forward activation, in [0, 1)");
+      "Dropout after the feed-forward activation, in [0, 1)",
+      KeyUse::kNoParameter);
     v("input_dropout",
       input_dropout,
-      "Dropout before the first linear map of convolution blocks, in [0, 1)");
+      "Dropout before the first linear map of convolution blocks, in [0, 1)",
+      KeyUse::kNoParameter);
     v("weight_dropout",
       weight_dropout,
-      "DropConnect of convolution weights, offset dropout of talk, in [0, 1)");
+      "DropConnect of convolution weights, offset dropout of talk, in [0, 1)",
+      KeyUse::kNoParameter);
     v("adaptive", adaptive, "Adaptive input and softmax");
   }
 

@@ -154,7 +154,7 @@ GenerationReport generate_alone(
     const SampledToken drawn = sampler.draw(
         *next,
         model.text.text->vocabulary().padding(),
-        uniform_number(static_cast<uint64_t>(options.seed), static_cast<uint64_t>(report.tokens)));
+        uniform_number(options.sampling.seed.value_or(1), static_cast<uint64_t>(report.tokens)));
     ++report.tokens;
     report.log2_probability += drawn.log_probability / std::numbers::ln2;
     const bool line_over = one_line && drawn.token == kEndId;

@@ -38,7 +38,6 @@ class TextStream {
 
 struct GenerationOptions {
   int64_t length = 200;  ///< tokens to generate, at least one
-  int64_t seed = 1;
   SamplingOptions sampling;
   bool show_prompt = true;  ///< it is written first
   StopQuestion stop{};      ///< once it is true no token follows

@@ -3,35 +3,19 @@
 #include <functional>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "search/step_decoder.h"
+#include "seqconv/runtime.h"
 #include "text/symbol_count.h"
 
 /// Holds what requests have in common, whatever they ask for.
 namespace seqconv::internal {
 
-/// The outcome of a request.
-enum class RequestStatus {
-  kDone,
-  kInvalid,      ///< its text or options make no sense to the model
-  kFailed,       ///< the model gives it no finite probability
-  kOutOfMemory,  ///< there is not memory enough for it
-  kStopped,      ///< its caller wanted no more of it
-};
-
-struct RequestOutcome {
-  RequestStatus status = RequestStatus::kDone;
-  /// Why it failed; "" where it is done.
-  std::string error;
-  /// Tells what was cut or replaced, in the order in which it was.
-  std::vector<std::string> notes;
-
-  void fail(RequestStatus why, std::string message) {
-    error = std::move(message);
-    status = why;
-  }
-};
+/// Makes `result` that of a request that failed; where there is not memory enough for the
+/// message, it says that.
+void set_failure(Result& result, Status status, std::string_view error) noexcept;
 
 /// Its caller wants no more of a request.
 class Stopped : public Error {
@@ -53,17 +37,17 @@ std::string unknown_note(const SymbolCount& count, const char* what);
 
 /// Does `work` of a single request: what it throws becomes the outcome.
 template <class Work>
-void run_request(RequestOutcome& outcome, const Work& work) {
+void run_request(Result& outcome, const Work& work) {
   try {
     work();
   } catch (const Stopped& error) {
-    outcome.fail(RequestStatus::kStopped, error.what());
+    set_failure(outcome, Status::kCancelled, error.what());
   } catch (const NoProbability& error) {
-    outcome.fail(RequestStatus::kFailed, error.what());
+    set_failure(outcome, Status::kFailed, error.what());
   } catch (const Error& error) {
-    outcome.fail(RequestStatus::kInvalid, error.what());
+    set_failure(outcome, Status::kInvalid, error.what());
   } catch (const std::bad_alloc&) {
-    outcome.fail(RequestStatus::kOutOfMemory, kOutOfMemory);
+    set_failure(outcome, Status::kOutOfMemory, kOutOfMemory);
   }
 }
 

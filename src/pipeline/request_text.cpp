@@ -11,6 +11,16 @@ std::vector<int32_t> encode_text(
   return text.encode(line);
 }
 
+void set_failure(Result& result, Status status, std::string_view error) noexcept {
+  try {
+    result.error = error;
+    result.status = status;
+  } catch (const std::bad_alloc&) {
+    result.error = "out of memory";  // short enough to need none
+    result.status = Status::kOutOfMemory;
+  }
+}
+
 std::string unknown_note(const SymbolCount& count, const char* what) {
   if (count.unknown == 0)
     return "";

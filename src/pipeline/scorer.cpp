@@ -54,19 +54,20 @@ void score_group(const TranslationBackend& model, const Pairs& pairs, const Stop
     for (size_t i = 0; i < pairs.size(); ++i) {
       pairs[i]->result->log_probability = found[i];
       if (!std::isfinite(found[i]))
-        pairs[i]->result->fail(
-            RequestStatus::kFailed,
+        set_failure(
+            *pairs[i]->result,
+            Status::kFailed,
             "the model gives the pair no finite probability: its weights are too large, or "
             "damaged");
     }
     return;
   } catch (const Stopped& stopped) {
     for (const Pair* pair : pairs)
-      pair->result->fail(RequestStatus::kStopped, stopped.what());
+      set_failure(*pair->result, Status::kCancelled, stopped.what());
     return;
   } catch (const std::bad_alloc&) {
     if (pairs.size() == 1)
-      return pairs[0]->result->fail(RequestStatus::kOutOfMemory, kOutOfMemory);
+      return set_failure(*pairs[0]->result, Status::kOutOfMemory, kOutOfMemory);
   }
   for (const Pair* pair : pairs)
     score_group(model, {pair}, stop);

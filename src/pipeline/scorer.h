@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,17 +18,6 @@ std::vector<double> score_pairs(
     const std::vector<std::vector<int32_t>>& targets,
     int64_t batch_tokens,
     int64_t workers = 1);
-
-/// Two lines, raw.
-struct ScoreRequest {
-  std::string source{};
-  std::string target{};
-};
-
-struct ScoreResult : RequestOutcome {
-  /// Natural, </s> included; not a number where the request failed.
-  double log_probability = std::numeric_limits<double>::quiet_NaN();
-};
 
 struct ScorerOptions {
   int64_t batch_tokens = 4096;  ///< of the longer side, padding counted

@@ -20,13 +20,12 @@ namespace seqconv::internal {
 
 /// A request that can be translated.
 struct Translator::Sentence {
-  const SearchOptions* search = nullptr;
-  const std::optional<SamplingOptions>* sampling = nullptr;
+  DecodingOptions search;
+  const std::optional<SamplingOptions>& sampling;
   bool ban_unknown = false;
-  uint64_t seed = 1;
   std::vector<int32_t> source;
   SearchInput input;
-  TranslationResult* result = nullptr;
+  TranslationOutcome* result = nullptr;
   size_t request = 0;  ///< its number
 };
 
@@ -56,14 +55,24 @@ std::vector<Hypothesis> possible(std::vector<Hypothesis> found) {
   return found;
 }
 
-/// UsageError for options that make no sense together.
-void validate(
-    const SearchOptions& search,
-    const std::optional<SamplingOptions>& sampling,
-    const std::string& path) {
-  if (sampling)
-    sampling->validate("sampling");
-  (sampling ? without_beam(search) : search).validate(path);
+/// The keys that are a search's alone, of those that are given.
+std::vector<std::string> given_beside_draws(const SearchOptions& search) {
+  std::vector<std::string> given;
+  if (search.beam)
+    given.emplace_back("beam");
+  if (search.stepwise_length_penalty)
+    given.emplace_back("stepwise_length_penalty");
+  return given;
+}
+
+/// UsageError for options of a request that make no sense together.
+void validate(const TranslationInput& request, const DecodingOptions& search) {
+  const std::optional<SamplingOptions>& sampling = request.sampling;
+  if (sampling) {
+    refuse_beside_draws(given_beside_draws(request.search), "");
+    internal::validate(*sampling, "sampling");
+  }
+  (sampling ? without_beam(search) : search).validate("");
 }
 
 int64_t or_no_limit(int64_t positions) {
@@ -83,16 +92,16 @@ Translation to_translation(const Hypothesis& hypothesis, const TextPipeline& tar
 
 Translator::Translator(TranslationSystem system, const TranslatorOptions& options)
     : system_(std::move(system)), options_(options) {
-  validate(options_.search, options_.sampling, "search");
+  options_.search.validate("search");
   if (system_.shortlist != nullptr && !system_.backend->limits_words())
     fail_usage("a shortlist must be for a model of one softmax in the runtime: no other backend "
                "takes one, and no adaptive softmax");
 }
 
 std::vector<int32_t> Translator::source_ids(
-    const TranslationRequest& request, TranslationResult& result) const {
+    const TranslationInput& request, TranslationOutcome& result) const {
   const TextPipeline& text = *system_.text.source;
-  std::vector<int32_t> ids = request.ids ? *request.ids : encode_text(text, request.line, "a line");
+  std::vector<int32_t> ids = request.ids ? *request.ids : encode_text(text, request.text, "a line");
   check_ids(ids, text.vocabulary());
   const auto cut = [&](int64_t most, const char* whose, const char* what) {
     const auto length = std::ssize(ids) + 1;
@@ -113,10 +122,10 @@ std::vector<int32_t> Translator::source_ids(
 }
 
 SearchInput Translator::search_input(
-    const TranslationRequest& request,
-    const SearchOptions& search,
+    const TranslationInput& request,
+    const DecodingOptions& search,
     int64_t source_length,
-    TranslationResult& result) const {
+    TranslationOutcome& result) const {
   SearchInput input{
       source_length, encode_text(*system_.text.target, request.target_prefix, "a target prefix")};
   if (std::string note = unknown_note(SymbolCount::of(input.prefix), "the target prefix");
@@ -124,7 +133,7 @@ SearchInput Translator::search_input(
     result.notes.push_back(std::move(note));
   const int64_t steps = or_no_limit(system_.backend->limits().target);
   const int64_t most = maximum_length(search, source_length, steps);
-  const OptionNames& names = request.search ? kKeys : options_.names;
+  const OptionNames& names = request.search == SearchOptions() ? options_.names : kKeys;
   if (std::max<int64_t>(most, 1) < search.min_length && most < steps - 1)
     result.notes.push_back(concat(
         "a translation has at most ",
@@ -154,22 +163,19 @@ SearchInput Translator::search_input(
 }
 
 Translator::Sentence Translator::prepare(
-    const TranslationRequest& request, TranslationResult& result) const {
+    const TranslationInput& request, TranslationOutcome& result) const {
   Sentence sentence{
-      .search = request.search ? &*request.search : &options_.search,
-      .sampling = request.search || request.sampling ? &request.sampling : &options_.sampling,
-      .ban_unknown = request.ban_unknown.value_or(options_.ban_unknown),
-      .seed = request.seed,
+      .search = resolve_search(request.search, options_.search),
+      .sampling = request.sampling,
+      .ban_unknown = request.search.ban_unknown.value_or(options_.ban_unknown),
       .result = &result};
-  if (!request.error.empty())
-    throw UsageError(request.error);
-  validate(*sentence.search, *sentence.sampling, "");
+  validate(request, sentence.search);
   sentence.source = source_ids(request, result);
   if (sentence.source.empty() && !request.target_prefix.empty())
     result.notes.emplace_back("an empty line has no translation: its target prefix is not used");
   if (!sentence.source.empty())
     sentence.input =
-        search_input(request, *sentence.search, std::ssize(sentence.source) + 1, result);
+        search_input(request, sentence.search, std::ssize(sentence.source) + 1, result);
   return sentence;
 }
 
@@ -178,7 +184,7 @@ Translator::Sentence Translator::prepare(
 std::string Translator::cut_note(const Sentence& sentence, const Hypothesis& best) const {
   const int64_t most = system_.backend->limits().target;
   if (most == 0 || std::ssize(best.tokens) < most ||
-      maximum_length(*sentence.search, sentence.input.source_length, kNoLimit) < most)
+      maximum_length(sentence.search, sentence.input.source_length, kNoLimit) < most)
     return "";
   return concat(
       "the translation may be cut: it reaches the end of the model's ", most, " positions");
@@ -209,12 +215,12 @@ std::vector<int32_t> Translator::excluded(const Sentence& sentence) const {
 /// Those of a batch: searched for, or drawn.
 void Translator::find(
     const Group& group, StepDecoder& decoder, const FoundHypotheses& found) const {
-  const SearchOptions& options = *group.front()->search;
+  const DecodingOptions& options = group.front()->search;
   const std::vector<int32_t> excluded = this->excluded(*group.front());
-  if (const auto& sampling = *group.front()->sampling) {
+  if (const auto& sampling = group.front()->sampling) {
     std::vector<SampledInput> inputs;
     for (const Sentence* sentence : group)
-      inputs.push_back({sentence->input, sentence->seed});
+      inputs.push_back({sentence->input, sentence->sampling->seed.value_or(1)});
     return sampled_search(decoder, inputs, options, *sampling, excluded, found);
   }
   std::vector<SearchInput> inputs;
@@ -253,7 +259,7 @@ void Translator::translate_batch(
 /// whatever is beside it.
 void Translator::translate_group(
     const Group& group, const StopQuestion& stop, const Done& done) const {
-  RequestOutcome outcome;
+  Result outcome;
   std::exception_ptr thrown;  // by the caller's function: it is none of ours
   const auto tell = [&](const Sentence& sentence) {
     try {
@@ -266,11 +272,11 @@ void Translator::translate_group(
   try {
     return translate_batch(group, stop, tell);
   } catch (const Stopped& stopped) {
-    outcome.fail(RequestStatus::kStopped, stopped.what());
+    set_failure(outcome, Status::kCancelled, stopped.what());
   } catch (const NoProbability& error) {
-    outcome.fail(RequestStatus::kFailed, error.what());
+    set_failure(outcome, Status::kFailed, error.what());
   } catch (const std::bad_alloc&) {
-    outcome.fail(RequestStatus::kOutOfMemory, kOutOfMemory);
+    set_failure(outcome, Status::kOutOfMemory, kOutOfMemory);
   }
   if (thrown)
     std::rethrow_exception(thrown);
@@ -281,7 +287,7 @@ void Translator::translate_group(
       translate_group({sentence}, stop, done);
       continue;
     }
-    sentence->result->fail(outcome.status, std::move(outcome.error));
+    set_failure(*sentence->result, outcome.status, std::move(outcome.error));
     done(*sentence);
   }
 }
@@ -291,9 +297,9 @@ std::vector<Translator::Group> Translator::batches(const std::vector<Sentence>& 
   std::vector<Group> alike;
   for (const Sentence& sentence : sentences) {
     auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& of) {
-      return *of.front()->search == *sentence.search &&
-          *of.front()->sampling == *sentence.sampling &&
-          of.front()->ban_unknown == sentence.ban_unknown;
+      const Sentence& other = *of.front();
+      return other.search == sentence.search && draws_alike(other.sampling, sentence.sampling) &&
+          other.ban_unknown == sentence.ban_unknown;
     });
     if (found == alike.end())
       found = alike.insert(alike.end(), Group{});
@@ -319,7 +325,7 @@ class Translator::Work {
   /// Both are referred to as long as it lives.
   Work(
       const Translator& translator,
-      const std::vector<TranslationRequest>& requests,
+      const std::vector<TranslationInput>& requests,
       const TranslationHooks& hooks)
       : translator_(translator), hooks_(hooks), results_(requests.size()) {
     for (size_t i = 0; i < requests.size(); ++i)
@@ -333,12 +339,12 @@ class Translator::Work {
     translator_.translate_group(
         batches_[batch], hooks_.stop, [this](const Sentence& sentence) { tell(sentence.request); });
   }
-  std::vector<TranslationResult>& results() { return results_; }
+  std::vector<TranslationOutcome>& results() { return results_; }
 
  private:
   /// Whether there is something to translate.
-  bool prepare(const TranslationRequest& request, size_t number) {
-    TranslationResult& result = results_[number];
+  bool prepare(const TranslationInput& request, size_t number) {
+    TranslationOutcome& result = results_[number];
     const size_t before = sentences_.size();
     run_request(result, [&] {
       if (wants_to_stop(hooks_.stop))
@@ -363,7 +369,7 @@ class Translator::Work {
 
   const Translator& translator_;
   const TranslationHooks& hooks_;
-  std::vector<TranslationResult> results_;
+  std::vector<TranslationOutcome> results_;
   std::vector<Sentence> sentences_;  // those that are not empty
   std::vector<Group> batches_;
   std::mutex telling_;
@@ -379,9 +385,7 @@ const TranslationHooks kNoHooks;
 class Translator::ListedWork : public SharedJob {
  public:
   ListedWork(
-      const Translator& translator,
-      std::vector<TranslationRequest> requests,
-      TranslationLists& lists)
+      const Translator& translator, std::vector<TranslationInput> requests, TranslationLists& lists)
       : requests_(std::move(requests)), work_(translator, requests_, kNoHooks), lists_(lists) {}
 
   size_t items() const override { return work_.batches(); }
@@ -389,13 +393,13 @@ class Translator::ListedWork : public SharedJob {
   void finish() override { lists_.write(work_.results()); }
 
  private:
-  std::vector<TranslationRequest> requests_;
+  std::vector<TranslationInput> requests_;
   Work work_;
   TranslationLists& lists_;
 };
 
-std::vector<TranslationResult> Translator::translate(
-    const std::vector<TranslationRequest>& requests, const TranslationHooks& hooks) const {
+std::vector<TranslationOutcome> Translator::translate(
+    const std::vector<TranslationInput>& requests, const TranslationHooks& hooks) const {
   Work work(*this, requests, hooks);
   share_work(work.batches(), options_.workers, [&](size_t batch) { work.translate(batch); });
   return std::move(work.results());
@@ -403,7 +407,7 @@ std::vector<TranslationResult> Translator::translate(
 
 void Translator::translate(TranslationLists& lists) const {
   share_jobs(options_.workers, [&]() -> std::unique_ptr<SharedJob> {
-    std::vector<TranslationRequest> requests;
+    std::vector<TranslationInput> requests;
     if (!lists.read(requests))
       return nullptr;
     return std::make_unique<ListedWork>(*this, std::move(requests), lists);

@@ -13,21 +13,9 @@
 
 namespace seqconv::internal {
 
-/// One translation of one line.
-struct Translation {
-  std::string text;
-  std::string tokens;          ///< the symbols, joined by blanks
-  double score = 0;            ///< log-probability / length^penalty
-  double log_probability = 0;  ///< natural
-  std::vector<float> token_scores;
-};
-
 struct TranslatorOptions {
-  SearchOptions search;  ///< of requests without their own
-  /// The sampling of requests without their own: drawn, not searched for, where
-  /// given.
-  std::optional<SamplingOptions> sampling;
-  /// Default of requests without their own: <unk> comes in prefixes alone.
+  DecodingOptions search;  ///< where requests say nothing else
+  /// The same: <unk> comes in prefixes alone.
   bool ban_unknown = false;
   /// Names of the search's options in notes.
   OptionNames names{""};
@@ -38,30 +26,16 @@ struct TranslatorOptions {
   int64_t max_source_tokens = 0;
 };
 
-/// A line to translate and, optionally, how its translation must begin.
-struct TranslationRequest {
-  std::string line{};
-  std::string target_prefix{};
-  /// The sentence as ids without </s>, where given: `line` is not read then.
+/// A request as the translator takes it.
+struct TranslationInput : TranslationRequest {
+  /// The sentence as ids without </s>, where given: `text` is not read then.
   std::optional<std::vector<int32_t>> ids{};
-  /// Its own search, where given: `sampling` is its own then as well.
-  std::optional<SearchOptions> search{};
-  /// Its own sampling, where given: then n_best translations are drawn, and
-  /// the beam counts for nothing.
-  std::optional<SamplingOptions> sampling{};
-  std::optional<bool> ban_unknown{};  ///< its own, where given
-  uint64_t seed = 1;                  ///< with which they are drawn, whatever is beside it
-  /// Why it makes no sense, where that is known already: it fails by this.
-  std::string error{};
 };
 
-/// It fails by options that make no sense, text that is not UTF-8, ids outside
-/// the vocabulary, a model that gives it no finite probability, no memory for
-/// it, or because its caller wanted to stop.
-struct TranslationResult : RequestOutcome {
-  /// The n best, best first; one empty one for an empty line, none where the
-  /// request failed.
-  std::vector<Translation> translations;
+/// A result beside what is counted. It fails by options that make no sense, text that is not
+/// UTF-8, ids outside the vocabulary, a model that gives it no finite probability, no memory
+/// for it, or because its caller wanted to stop.
+struct TranslationOutcome : TranslationResult {
   SymbolCount symbols;      ///< of the line
   bool source_cut = false;  ///< to the model's max_source_tokens: the first note
 };
@@ -74,7 +48,7 @@ struct TranslationHooks {
   /// Called with the number of a request when its result is there, one at a
   /// time, by whatever thread made it: others of its batch may be at work
   /// still. Its exceptions end the translation.
-  std::function<void(size_t request, const TranslationResult& result)> done{};
+  std::function<void(size_t request, const TranslationOutcome& result)> done{};
 };
 
 /// Lists of requests that come one after another, and what becomes of them.
@@ -85,9 +59,9 @@ class TranslationLists {
   virtual ~TranslationLists() = default;
 
   /// The next list into `requests`, which is empty; false when there is none.
-  virtual bool read(std::vector<TranslationRequest>& requests) = 0;
+  virtual bool read(std::vector<TranslationInput>& requests) = 0;
   /// One result a request.
-  virtual void write(const std::vector<TranslationResult>& results) = 0;
+  virtual void write(const std::vector<TranslationOutcome>& results) = 0;
 };
 
 /// Raw lines to translations, in input order: text -> batches sorted by length
@@ -105,8 +79,8 @@ class Translator {
   /// One result a request. A request that fails leaves the others as they are,
   /// one for which there is not memory enough among them. Safe to call from
   /// several threads at a time.
-  std::vector<TranslationResult> translate(
-      const std::vector<TranslationRequest>& requests, const TranslationHooks& hooks = {}) const;
+  std::vector<TranslationOutcome> translate(
+      const std::vector<TranslationInput>& requests, const TranslationHooks& hooks = {}) const;
 
   /// The same for list after list. With several workers the next list is read
   /// while one is translated, and begun while the last batches of one are at
@@ -123,14 +97,14 @@ class Translator {
   using Group = std::vector<const Sentence*>;
   using Done = std::function<void(const Sentence&)>;
 
-  Sentence prepare(const TranslationRequest& request, TranslationResult& result) const;
+  Sentence prepare(const TranslationInput& request, TranslationOutcome& result) const;
   std::vector<int32_t> source_ids(
-      const TranslationRequest& request, TranslationResult& result) const;
+      const TranslationInput& request, TranslationOutcome& result) const;
   SearchInput search_input(
-      const TranslationRequest& request,
-      const SearchOptions& search,
+      const TranslationInput& request,
+      const DecodingOptions& search,
       int64_t source_length,
-      TranslationResult& result) const;
+      TranslationOutcome& result) const;
   std::string cut_note(const Sentence& sentence, const Hypothesis& best) const;
   std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
   void translate_group(const Group& group, const StopQuestion& stop, const Done& done) const;

@@ -3,20 +3,11 @@
 #include "base/enum_names.h"
 #include "kernels/packed_linear.h"
 #include "pipeline/system.h"
+#include "seqconv/runtime.h"
 
 /// The backend that runs models on the CPU without LibTorch.
 namespace seqconv::internal {
 
-/// The type that products are made in.
-enum class ComputeType {
-  kModel,  ///< int8 for models of int8, float32 for others
-  /// The quickest one here without another loss: int8 for models of int8; for
-  /// others bfloat16 where the processor is known to be quicker in it.
-  kAuto,
-  kFloat32,
-  kBfloat16,
-  kInt8
-};
 template <>
 struct EnumNames<ComputeType> {
   static constexpr auto kNames = std::to_array<std::pair<std::string_view, ComputeType>>(
@@ -31,9 +22,6 @@ struct EnumNames<ComputeType> {
 /// same whenever it is asked on one machine.
 kernels::WeightType weight_type(ComputeType compute, kernels::WeightType stored);
 
-/// Memory of the logits of a batch that are there at a time.
-inline constexpr int64_t kLogitsBytes = int64_t{32} << 20;
-
 /// Opens models in the runtime. Weights are packed for the processor at hand,
 /// once; backends share them among all threads. Products are summed in one
 /// fixed order: a sentence's numbers depend on nothing else in its batch.
@@ -42,7 +30,8 @@ class RuntimeBackends : public BackendOpener {
   /// logits_bytes: a step of a translation makes the logits of as many rows at
   /// a time as fit in it, of one at least. No number depends on it.
   explicit RuntimeBackends(
-      ComputeType compute = ComputeType::kModel, int64_t logits_bytes = kLogitsBytes)
+      ComputeType compute = ComputeType::kModel,
+      int64_t logits_bytes = RuntimeOptions().logits_bytes)
       : compute_(compute), logits_bytes_(logits_bytes) {}
 
   std::string_view name() const override { return "runtime"; }

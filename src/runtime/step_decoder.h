@@ -6,13 +6,14 @@
 #include "runtime/model.h"
 #include "runtime/word_lists.h"
 #include "search/step_decoder.h"
+#include "seqconv/runtime.h"
 
 namespace seqconv::internal::runtime {
 
 /// The memory that a decoder works in.
 struct DecoderMemory {
   std::shared_ptr<WorkspacePool> pool;
-  int64_t logits_bytes = kLogitsBytes;  ///< see RuntimeBackends
+  int64_t logits_bytes = RuntimeOptions().logits_bytes;  ///< see RuntimeBackends
 };
 
 /// A decoder of the translations of sources, at least one, by models of one

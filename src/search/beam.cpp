@@ -86,7 +86,7 @@ size_t within_beam(
     const Beam& beam,
     std::span<const Extension> extensions,
     int64_t length,
-    const SearchOptions& options) {
+    const DecodingOptions& options) {
   std::vector<double> finished;
   for (const Hypothesis& hypothesis : beam.finished)
     finished.push_back(hypothesis.score);
@@ -104,7 +104,7 @@ size_t within_beam(
   return extensions.size();
 }
 
-void finish(Beam& beam, std::span<const Extension> extensions, const SearchOptions& options) {
+void finish(Beam& beam, std::span<const Extension> extensions, const DecodingOptions& options) {
   const size_t width = static_cast<size_t>(options.beam);
   const size_t considered = std::min(extensions.size(), width);
   for (const Extension& extension : extensions.first(considered)) {
@@ -119,7 +119,7 @@ void finish(Beam& beam, std::span<const Extension> extensions, const SearchOptio
   }
 }
 
-void give_up(Beam& beam, const SearchOptions& options) {
+void give_up(Beam& beam, const DecodingOptions& options) {
   beam.finished.push_back(close_hypothesis(
       beam, beam.live.front(), -std::numeric_limits<float>::infinity(), options.length_penalty));
 }
@@ -145,7 +145,7 @@ void advance(
     int64_t step,
     std::span<const std::vector<Candidate>> rows,
     int64_t vocabulary_size,
-    const SearchOptions& options) {
+    const DecodingOptions& options) {
   std::vector<Extension> extensions = expand(beam, rows, vocabulary_size, 2 * options.beam);
   const bool stepwise = options.stepwise_length_penalty;
   if (stepwise)

@@ -59,16 +59,16 @@ size_t within_beam(
     const Beam& beam,
     std::span<const Extension> extensions,
     int64_t length,
-    const SearchOptions& options);
+    const DecodingOptions& options);
 
 /// Moves the hypotheses that end here to `finished`: </s> counts only within
 /// the first `options.beam` extensions. It takes no more than `options.beam`
 /// but with a stepwise penalty, where later ones may be the better ones.
-void finish(Beam& beam, std::span<const Extension> extensions, const SearchOptions& options);
+void finish(Beam& beam, std::span<const Extension> extensions, const DecodingOptions& options);
 
 /// Ends the best live hypothesis by </s> with log-probability minus infinity:
 /// the way out when nothing at all can follow and nothing was finished.
-void give_up(Beam& beam, const SearchOptions& options);
+void give_up(Beam& beam, const DecodingOptions& options);
 
 /// Lets the best `width` extensions that do not end become the live hypotheses.
 void prune(Beam& beam, std::span<const Extension> extensions, int64_t width);
@@ -81,7 +81,7 @@ void advance(
     int64_t step,
     std::span<const std::vector<Candidate>> rows,
     int64_t vocabulary_size,
-    const SearchOptions& options);
+    const DecodingOptions& options);
 
 /// The n best finished hypotheses by score, best first, equal ones in the order
 /// in which they were finished.

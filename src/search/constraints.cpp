@@ -6,7 +6,7 @@
 
 namespace seqconv::internal::decode {
 
-Limits make_limits(const SearchOptions& options, const SearchInput& input, int64_t max_steps) {
+Limits make_limits(const DecodingOptions& options, const SearchInput& input, int64_t max_steps) {
   Limits limits;
   limits.max_length = maximum_length(options, input.source_length, max_steps);
   limits.min_length = options.min_length;

@@ -19,7 +19,7 @@ struct Limits {
 };
 
 /// The limits of one sentence.
-Limits make_limits(const SearchOptions& options, const SearchInput& input, int64_t max_steps);
+Limits make_limits(const DecodingOptions& options, const SearchInput& input, int64_t max_steps);
 
 /// Tells whether `step` can be constrained at all, whatever the hypothesis.
 bool constrains(const Limits& limits, int64_t step);

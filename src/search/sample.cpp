@@ -42,18 +42,27 @@ double uniform_number(uint64_t seed, uint64_t index) {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-void SamplingOptions::validate(const OptionNames& names) const {
-  if (!(temperature >= 0 && std::isfinite(temperature)))
+void validate(const SamplingOptions& options, const OptionNames& names) {
+  if (!(options.temperature >= 0 && std::isfinite(options.temperature)))
     fail_usage(
-        names("temperature"), " must be a finite number of at least 0, but got ", temperature);
-  if (top_k < 0)
-    fail_usage(names("top_k"), " must be at least 0, but got ", top_k);
-  if (!(top_p > 0 && top_p <= 1))
-    fail_usage(names("top_p"), " must be above 0 and at most 1, but got ", top_p);
+        names("temperature"),
+        " must be a finite number of at least 0, but got ",
+        options.temperature);
+  if (options.top_k < 0)
+    fail_usage(names("top_k"), " must be at least 0, but got ", options.top_k);
+  if (!(options.top_p > 0 && options.top_p <= 1))
+    fail_usage(names("top_p"), " must be above 0 and at most 1, but got ", options.top_p);
+}
+
+bool draws_alike(const std::optional<SamplingOptions>& a, const std::optional<SamplingOptions>& b) {
+  if (!a || !b)
+    return a.has_value() == b.has_value();
+  return a->temperature == b->temperature && a->top_k == b->top_k && a->top_p == b->top_p &&
+      a->ban_unknown == b->ban_unknown;
 }
 
 Sampler::Sampler(const SamplingOptions& options) : options_(options) {
-  options.validate("");
+  validate(options, "");
 }
 
 int64_t Sampler::asks_for() const {

@@ -1,37 +1,37 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/option_names.h"
 #include "search/candidates.h"
+#include "seqconv/runtime.h"
+
+namespace seqconv {
+
+/// The keys of drawing tokens: base/options.h.
+template <class Visitor>
+void visit_options(SamplingOptions& options, Visitor& v) {
+  v("temperature",
+    options.temperature,
+    "Logits are divided by it, at least 0; 0 = the most probable token");
+  v("top_k", options.top_k, "Only this many of the most probable tokens; 0 = all");
+  v("top_p", options.top_p, "Only the fewest most probable tokens that reach this sum, in (0, 1]");
+  v("ban_unknown", options.ban_unknown, "Never <unk>");
+}
+
+}  // namespace seqconv
 
 namespace seqconv::internal {
 
-/// How a language model's next token is drawn.
-struct SamplingOptions {
-  double temperature = 1;
-  int64_t top_k = 0;
-  double top_p = 1;
-  bool ban_unknown = false;
+/// UsageError when a value makes no sense; messages have these names.
+void validate(const SamplingOptions& options, const OptionNames& names);
 
-  template <class Visitor>
-  void visit(Visitor& v) {
-    v("temperature",
-      temperature,
-      "Logits are divided by it, at least 0; 0 = the most probable token");
-    v("top_k", top_k, "Only this many of the most probable tokens; 0 = all");
-    v("top_p", top_p, "Only the fewest most probable tokens that reach this sum, in (0, 1]");
-    v("ban_unknown", ban_unknown, "Never <unk>");
-  }
-
-  /// UsageError when a value makes no sense; messages have these names.
-  void validate(const OptionNames& names) const;
-
-  bool operator==(const SamplingOptions&) const = default;
-};
+/// Whether two requests are drawn alike, whatever their seeds, or searched for both.
+bool draws_alike(const std::optional<SamplingOptions>& a, const std::optional<SamplingOptions>& b);
 
 /// In [0, 1), a function of seed and index.
 double uniform_number(uint64_t seed, uint64_t index);

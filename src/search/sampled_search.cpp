@@ -53,7 +53,7 @@ class SampledSearch {
   SampledSearch(
       StepDecoder& decoder,
       const std::vector<SampledInput>& inputs,
-      const SearchOptions& options,
+      const DecodingOptions& options,
       const SamplingOptions& sampling,
       std::span<const int32_t> excluded,
       const FoundHypotheses& found)
@@ -200,7 +200,7 @@ class SampledSearch {
 
   StepDecoder& decoder_;
   const std::vector<SampledInput>& inputs_;
-  const SearchOptions& options_;
+  const DecodingOptions& options_;
   Sampler sampler_;
   int64_t enough_;
   std::span<const int32_t> excluded_;
@@ -217,7 +217,7 @@ class SampledSearch {
 
 }  // namespace
 
-SearchOptions without_beam(SearchOptions options) {
+DecodingOptions without_beam(DecodingOptions options) {
   options.beam = std::max(options.beam, options.n_best);
   return options;
 }
@@ -243,7 +243,7 @@ void refuse_without_draws(
 void sampled_search(
     StepDecoder& decoder,
     const std::vector<SampledInput>& inputs,
-    const SearchOptions& options,
+    const DecodingOptions& options,
     const SamplingOptions& sampling,
     std::span<const int32_t> excluded,
     const FoundHypotheses& found) {
@@ -258,7 +258,7 @@ void sampled_search(
 std::vector<std::vector<Hypothesis>> sampled_search(
     StepDecoder& decoder,
     const std::vector<SampledInput>& inputs,
-    const SearchOptions& options,
+    const DecodingOptions& options,
     const SamplingOptions& sampling,
     std::span<const int32_t> excluded) {
   std::vector<std::vector<Hypothesis>> results(inputs.size());

@@ -17,9 +17,9 @@ struct SampledInput {
 
 /// The options of draws, for which the beam counts for nothing: one that n_best
 /// fits into.
-SearchOptions without_beam(SearchOptions options);
+DecodingOptions without_beam(DecodingOptions options);
 
-/// UsageError where `given`, keys of SearchOptions, asks for what is a search's
+/// UsageError where `given`, keys of DecodingOptions, asks for what is a search's
 /// alone, beside draws.
 void refuse_beside_draws(const std::vector<std::string>& given, const OptionNames& names);
 
@@ -36,14 +36,14 @@ void refuse_without_draws(
 std::vector<std::vector<Hypothesis>> sampled_search(
     StepDecoder& decoder,
     const std::vector<SampledInput>& inputs,
-    const SearchOptions& options,
+    const DecodingOptions& options,
     const SamplingOptions& sampling,
     std::span<const int32_t> excluded = {});
 /// The same, sentence by sentence as all its draws have ended.
 void sampled_search(
     StepDecoder& decoder,
     const std::vector<SampledInput>& inputs,
-    const SearchOptions& options,
+    const DecodingOptions& options,
     const SamplingOptions& sampling,
     std::span<const int32_t> excluded,
     const FoundHypotheses& found);

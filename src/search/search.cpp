@@ -23,7 +23,7 @@ constexpr int64_t kMostTokens = 1'000'000;
 
 /// UsageError where no translation is both as long and as short as wanted,
 /// however long its source is.
-void check_lengths(const OptionNames& names, const SearchOptions& options) {
+void check_lengths(const OptionNames& names, const DecodingOptions& options) {
   // One token, the default, is one where there is room for it.
   const bool room =
       options.max_length_a > 0 || options.min_length <= std::max<int64_t>(options.max_length_b, 1);
@@ -47,7 +47,7 @@ class Search {
   Search(
       StepDecoder& decoder,
       const std::vector<SearchInput>& inputs,
-      const SearchOptions& options,
+      const DecodingOptions& options,
       std::span<const int32_t> excluded,
       const FoundHypotheses& found)
       : decoder_(decoder),
@@ -141,7 +141,7 @@ class Search {
   }
 
   StepDecoder& decoder_;
-  const SearchOptions& options_;
+  const DecodingOptions& options_;
   const FoundHypotheses& found_;
   std::span<const int32_t> excluded_;
   int64_t per_row_;  // candidates to ask for: more cannot matter
@@ -154,7 +154,23 @@ class Search {
 
 }  // namespace
 
-void SearchOptions::check_values(const OptionNames& names) const {
+DecodingOptions resolve_search(const SearchOptions& given, DecodingOptions model) {
+  const auto set = [](auto& option, const auto& value) { option = value.value_or(option); };
+  set(model.beam, given.beam);
+  set(model.length_penalty, given.length_penalty);
+  set(model.stepwise_length_penalty, given.stepwise_length_penalty);
+  set(model.n_best, given.n_best);
+  set(model.max_length_a, given.max_length_a);
+  set(model.max_length_b, given.max_length_b);
+  set(model.min_length, given.min_length);
+  set(model.no_repeat_ngram, given.no_repeat_ngram);
+  set(model.unknown_penalty, given.unknown_penalty);
+  if (!given.n_best)
+    model.n_best = std::min(model.n_best, model.beam);
+  return model;
+}
+
+void DecodingOptions::check_values(const OptionNames& names) const {
   if (n_best > kMaxBeam)  // of draws, which have no beam
     check_between<int64_t>(names, "n_best", n_best, 1, kMaxBeam);
   check_between<int64_t>(names, "beam", beam, 1, kMaxBeam);
@@ -168,12 +184,12 @@ void SearchOptions::check_values(const OptionNames& names) const {
   check_between(names, "unknown_penalty", unknown_penalty, -kMaxUnknownPenalty, kMaxUnknownPenalty);
 }
 
-void SearchOptions::validate(const OptionNames& names) const {
+void DecodingOptions::validate(const OptionNames& names) const {
   check_values(names);
   check_lengths(names, *this);
 }
 
-int64_t maximum_length(const SearchOptions& options, int64_t source_length, int64_t max_steps) {
+int64_t maximum_length(const DecodingOptions& options, int64_t source_length, int64_t max_steps) {
   const int64_t limit = max_steps - 1;
   const double wanted = options.max_length_a * static_cast<double>(source_length) +
       static_cast<double>(options.max_length_b);
@@ -186,7 +202,7 @@ int64_t maximum_length(const SearchOptions& options, int64_t source_length, int6
 void search(
     StepDecoder& decoder,
     const std::vector<SearchInput>& inputs,
-    const SearchOptions& options,
+    const DecodingOptions& options,
     std::span<const int32_t> excluded,
     const FoundHypotheses& found) {
   options.check_values("");
@@ -197,7 +213,7 @@ void search(
 std::vector<std::vector<Hypothesis>> search(
     StepDecoder& decoder,
     const std::vector<SearchInput>& inputs,
-    const SearchOptions& options,
+    const DecodingOptions& options,
     std::span<const int32_t> excluded) {
   std::vector<std::vector<Hypothesis>> results(inputs.size());
   search(decoder, inputs, options, excluded, [&](size_t sentence, std::vector<Hypothesis> best) {

@@ -8,14 +8,42 @@
 
 #include "base/option_names.h"
 #include "search/step_decoder.h"
+#include "seqconv/runtime.h"
 
 namespace seqconv::internal {
 
 /// The widest beam.
 inline constexpr int64_t kMaxBeam = 1'000'000;
 
-/// Says how translations are searched (semantics.md 4). Beam 1 is greedy.
-struct SearchOptions {
+/// The keys of a search, once for the model's own (DecodingOptions) and for those of a
+/// request (SearchOptions).
+template <class Options, class Visitor>
+void visit_search(Options& options, Visitor& v) {
+  v("beam", options.beam, "Hypotheses kept a sentence, 1 to 1,000,000; 1 = greedy");
+  v("length_penalty",
+    options.length_penalty,
+    R"(Scores are divided by length^X; larger favours longer output; -50 to 50)");
+  v("stepwise_length_penalty",
+    options.stepwise_length_penalty,
+    "Finished hypotheses stay in the beam and compete by their scores");
+  v("n_best", options.n_best, "Hypotheses given out a sentence, 1 to the beam");
+  v("max_length_a",
+    options.max_length_a,
+    "a of a x source length + b, the most tokens without </s>; 0 to 1,000");
+  v("max_length_b",
+    options.max_length_b,
+    R"(b of a x source length + b, the most tokens without </s>; 0 to 1,000,000)");
+  v("min_length", options.min_length, "Fewest tokens, </s> not counted; 0 to 1,000,000");
+  v("no_repeat_ngram",
+    options.no_repeat_ngram,
+    "No n-gram of this size twice, at most 1,000,000; 0 = off");
+  v("unknown_penalty",
+    options.unknown_penalty,
+    "Subtracted from the log-probability of <unk>; -1e30 to 1e30");
+}
+
+/// The search of a model, all of it (semantics.md 4): [decoding]. Beam 1 is greedy.
+struct DecodingOptions {
   int64_t beam = 5;
   double length_penalty = 1.0;
   bool stepwise_length_penalty = false;
@@ -28,27 +56,7 @@ struct SearchOptions {
 
   template <class Visitor>
   void visit(Visitor& v) {
-    v("beam", beam, "Hypotheses kept a sentence, 1 to 1,000,000; 1 = greedy");
-    v("length_penalty",
-      length_penalty,
-      R"(Scores are divided by length^X; larger favours longer output; -50 to 50)");
-    v("stepwise_length_penalty",
-      stepwise_length_penalty,
-      "Finished hypotheses stay in the beam and compete by their scores");
-    v("n_best", n_best, "Hypotheses given out a sentence, 1 to the beam");
-    v("max_length_a",
-      max_length_a,
-      "a of a x source length + b, the most tokens without </s>; 0 to 1,000");
-    v("max_length_b",
-      max_length_b,
-      R"(b of a x source length + b, the most tokens without </s>; 0 to 1,000,000)");
-    v("min_length", min_length, "Fewest tokens, </s> not counted; 0 to 1,000,000");
-    v("no_repeat_ngram",
-      no_repeat_ngram,
-      "No n-gram of this size twice, at most 1,000,000; 0 = off");
-    v("unknown_penalty",
-      unknown_penalty,
-      "Subtracted from the log-probability of <unk>; -1e30 to 1e30");
+    visit_search(*this, v);
   }
 
   /// UsageError when values make no sense, alone or together; messages have
@@ -58,8 +66,12 @@ struct SearchOptions {
   /// The same of each value alone, and of n_best within the beam.
   void check_values(const OptionNames& names) const;
 
-  bool operator==(const SearchOptions&) const = default;
+  bool operator==(const DecodingOptions&) const = default;
 };
+
+/// The search of a request: `model` with what `given` says. A list of n best that the
+/// request does not ask for is no longer than its beam.
+DecodingOptions resolve_search(const SearchOptions& given, DecodingOptions model);
 
 /// One finished hypothesis.
 struct Hypothesis {
@@ -78,7 +90,7 @@ struct SearchInput {
 /// Most tokens before </s>: min(int(a * source_length + b), max_steps - 1).
 /// With
 /// </s> a hypothesis has one more, so a decoder makes at most max_steps steps.
-int64_t maximum_length(const SearchOptions& options, int64_t source_length, int64_t max_steps);
+int64_t maximum_length(const DecodingOptions& options, int64_t source_length, int64_t max_steps);
 
 /// Is told the n best hypotheses of a sentence, best first, as soon as they are
 /// there: others of its batch may be searched for still. Its exceptions end the
@@ -93,14 +105,24 @@ using FoundHypotheses = std::function<void(size_t sentence, std::vector<Hypothes
 std::vector<std::vector<Hypothesis>> search(
     StepDecoder& decoder,
     const std::vector<SearchInput>& inputs,
-    const SearchOptions& options,
+    const DecodingOptions& options,
     std::span<const int32_t> excluded = {});
 /// The same, sentence by sentence as each ends.
 void search(
     StepDecoder& decoder,
     const std::vector<SearchInput>& inputs,
-    const SearchOptions& options,
+    const DecodingOptions& options,
     std::span<const int32_t> excluded,
     const FoundHypotheses& found);
 
 }  // namespace seqconv::internal
+
+namespace seqconv {
+
+/// The keys of a request's own search: base/options.h.
+template <class Visitor>
+void visit_options(SearchOptions& options, Visitor& v) {
+  internal::visit_search(options, v);
+}
+
+}  // namespace seqconv

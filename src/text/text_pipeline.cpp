@@ -50,14 +50,11 @@ std::string TextPipeline::decode(const std::vector<int32_t>& ids) const {
   return preparation_.undo(segmenter_->join(symbols));
 }
 
-std::string TextPipeline::symbols(const std::vector<int32_t>& ids) const {
-  std::string text;
-  for (int32_t id : ids) {
-    if (!text.empty())
-      text += ' ';
-    text += vocabulary_->symbol(id);
-  }
-  return text;
+std::vector<std::string> TextPipeline::symbols(const std::vector<int32_t>& ids) const {
+  std::vector<std::string> symbols;
+  for (const int32_t id : ids)
+    symbols.push_back(vocabulary_->symbol(id));
+  return symbols;
 }
 
 }  // namespace seqconv::internal

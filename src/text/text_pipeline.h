@@ -41,8 +41,8 @@ class TextPipeline {
   /// bytes that break off within a character. Error for ids outside the
   /// vocabulary.
   std::string decode(const std::vector<int32_t>& ids) const;
-  /// The symbols of ids, joined by blanks, as the model sees them.
-  std::string symbols(const std::vector<int32_t>& ids) const;
+  /// The symbols of ids as the model sees them.
+  std::vector<std::string> symbols(const std::vector<int32_t>& ids) const;
 
   const Vocabulary& vocabulary() const { return *vocabulary_; }
   const Segmenter& segmenter() const { return *segmenter_; }

@@ -76,7 +76,7 @@ void check_language_model_training(const TrainConfig& config) {
   const TrainingOptions& training = config.training;
   if (const std::string key = translating_key(training); !key.empty())
     fail_usage(key, " is for translation, but the task is language_model");
-  if (write_options(config.decoding) != write_options(SearchOptions{}))
+  if (write_options(config.decoding) != write_options(DecodingOptions{}))
     fail_usage("[decoding] is for translation, but the task is language_model; `seqconv generate` "
                "has flags of its own");
   if (write_options(config.metrics) != write_options(MetricOptions{}))

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/option_names.h"
 #include "libtorch/ops/linear_cross_entropy.h"
 #include "metrics/corpus_metric.h"
 #include "model/options.h"
@@ -55,19 +56,28 @@ struct DataOptions {
   void visit(Visitor& v) {
     v("train_source",
       train_source,
-      R"(Translation: files of training text, one sentence a line, or binarised data (.bin))");
-    v("train_target", train_target, "Its translation, as many files, line by line");
-    v("valid_source", valid_source, "Validation text; without it there is no best checkpoint");
-    v("valid_target", valid_target, "Its translation");
+      R"(Translation: files of training text, one sentence a line, or binarised data (.bin))",
+      KeyUse::kMayChange);
+    v("train_target",
+      train_target,
+      "Its translation, as many files, line by line",
+      KeyUse::kMayChange);
+    v("valid_source",
+      valid_source,
+      "Validation text; without it there is no best checkpoint",
+      KeyUse::kMayChange);
+    v("valid_target", valid_target, "Its translation", KeyUse::kMayChange);
     v("train",
       train,
-      R"(Language model: files of training text, or binarised data (.bin). Translation: files that hold both sides, JSON lines (source_key, target_key) or lists of story files (stories))");
-    v("valid", valid, "Its validation text");
+      R"(Language model: files of training text, or binarised data (.bin). Translation: files that hold both sides, JSON lines (source_key, target_key) or lists of story files (stories))",
+      KeyUse::kMayChange);
+    v("valid", valid, "Its validation text", KeyUse::kMayChange);
     v("source_key", source_key, "JSON lines: the key of the source, nested by dots: article.body");
     v("target_key", target_key, "JSON lines: the key of the target");
     v("stories",
       stories,
-      R"(Story files of CNN-DailyMail: the folders of the files that train and valid list, a name a line)");
+      R"(Story files of CNN-DailyMail: the folders of the files that train and valid list, a name a line)",
+      KeyUse::kMayChange);
     v("max_source_tokens",
       max_source_tokens,
       R"(Translation: a longer source is cut to so many tokens, </s> counted, by the model too: at least 2, or 0 = pairs beyond model.max_positions are left out)");
@@ -183,8 +193,8 @@ struct TrainingOptions {
   template <class Visitor>
   void visit(Visitor& v) {
     v("seed", seed, "Seed of initial weights, order of batches and dropout; at least 0");
-    v("max_epochs", max_epochs, "Stop after this many epochs, 0 = no limit");
-    v("max_updates", max_updates, "Stop after this many updates, 0 = no limit");
+    v("max_epochs", max_epochs, "Stop after this many epochs, 0 = no limit", KeyUse::kMayChange);
+    v("max_updates", max_updates, "Stop after this many updates, 0 = no limit", KeyUse::kMayChange);
     v("accumulate",
       accumulate,
       R"(Batches summed to one update, those of all processes together; at least 1, and one a process)");
@@ -194,33 +204,53 @@ struct TrainingOptions {
     v("smoothing_form",
       smoothing_form,
       "Where it goes: all words (the paper) or the others (fairseq)");
-    v("validate_every", validate_every, "Updates between validations, 0 = at each epoch's end");
-    v("save_every", save_every, "Updates between checkpoints, 0 = with each validation");
-    v("keep_last", keep_last, "Checkpoints kept besides the best one");
+    v("validate_every",
+      validate_every,
+      "Updates between validations, 0 = at each epoch's end",
+      KeyUse::kMayChange);
+    v("save_every",
+      save_every,
+      "Updates between checkpoints, 0 = with each validation",
+      KeyUse::kMayChange);
+    v("keep_last", keep_last, "Checkpoints kept besides the best one", KeyUse::kMayChange);
     v("ema_decay",
       ema_decay,
       R"(Decay of an exponential moving average of the parameters, which is validated and stored in their place; in [0, 1), 0 = off)");
-    v("patience", patience, "Validations without gain before stopping, 0 = off");
+    v("patience",
+      patience,
+      "Validations without gain before stopping, 0 = off",
+      KeyUse::kMayChange);
     v("best_by",
       best_by,
       R"(What the best checkpoint is chosen by: loss, or a metric of the validation text's translation (bleu, chrf, ter, rouge1, rouge2, rougeL, exact))");
     v("validate_metrics",
       validate_metrics,
-      "Metrics to report of the validation text's translation");
-    v("validate_bleu", validate_bleu, "The same as \"bleu\" in validate_metrics");
-    v("log_every", log_every, "Updates between two records of metrics, at least 1");
+      "Metrics to report of the validation text's translation",
+      KeyUse::kMayChange);
+    v("validate_bleu",
+      validate_bleu,
+      "The same as \"bleu\" in validate_metrics",
+      KeyUse::kMayChange);
+    v("log_every",
+      log_every,
+      "Updates between two records of metrics, at least 1",
+      KeyUse::kMayChange);
     v("tensorboard",
       tensorboard,
-      R"(Write the records' numbers for TensorBoard too, into training/tensorboard)");
+      R"(Write the records' numbers for TensorBoard too, into training/tensorboard)",
+      KeyUse::kMayChange);
     v("threads",
       threads,
-      R"(Threads of the tensor library, 0 to 1,024; 0 = all cores, of which processes on one machine have equal shares)");
+      R"(Threads of the tensor library, 0 to 1,024; 0 = all cores, of which processes on one machine have equal shares)",
+      KeyUse::kMayChange);
     v("device",
       device,
-      R"(Where the model is trained: cpu, cuda, cuda:N, or auto, a CUDA device where there is one)");
+      R"(Where the model is trained: cpu, cuda, cuda:N, or auto, a CUDA device where there is one)",
+      KeyUse::kMayChange);
     v("shard_optimizer",
       shard_optimizer,
-      R"(Each process keeps its share of the optimiser's state and of the moving average, not all of it; the numbers stay the same)");
+      R"(Each process keeps its share of the optimiser's state and of the moving average, not all of it; the numbers stay the same)",
+      KeyUse::kMayChange);
     v("precision",
       precision,
       R"(Type of activations and products: float32, bfloat16, or float16 (not on the CPU), whose loss is scaled; parameters stay float32)");
@@ -237,7 +267,7 @@ struct TrainConfig {
   TrainingOptions training;
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
-  SearchOptions decoding;
+  DecodingOptions decoding;
   MetricOptions metrics;
 
   template <class Visitor>

@@ -10,45 +10,31 @@
 namespace seqconv::internal {
 namespace {
 
-/// Keys that change no number of the training itself.
-const std::vector<std::string> kFreeKeys = {
-    "training.max_epochs",
-    "training.max_updates",
-    "training.validate_every",
-    "training.save_every",
-    "training.keep_last",
-    "training.patience",
-    "training.validate_bleu",
-    "training.validate_metrics",
-    "training.log_every",
-    "training.tensorboard",
-    "training.threads",
-    "training.device",
-    "training.shard_optimizer",
-};
+/// The full keys of a use.
+class KeysOf {
+ public:
+  template <class Options>
+  KeysOf(KeyUse wanted, const std::string& path, Options options) : wanted_(wanted), path_(path) {
+    options.visit(*this);
+  }
 
-/// Keys of [data] that decide what the samples are; others say where they lie.
-const std::vector<std::string> kSampleKeys = {
-    "data.samples",
-    "data.block_tokens",
-    "data.source_key",
-    "data.target_key",
-    "data.max_source_tokens",
-    "data.max_target_tokens",
-};
+  template <class T>
+  void operator()(const char* key, T& value, const char* /*help*/, KeyUse use = {}) {
+    if constexpr (requires { value.visit(*this); })
+      for (const std::string& inner : KeysOf(wanted_, detail::join_key(path_, key), value).keys_)
+        keys_.push_back(inner);
+    else if (use == wanted_)
+      keys_.push_back(detail::join_key(path_, key));
+  }
+  bool contain(const std::string& key) const {
+    return std::find(keys_.begin(), keys_.end(), key) != keys_.end();
+  }
 
-/// Keys of an architecture that no parameter depends on.
-const std::vector<std::string> kDropoutKeys = {
-    "model.dropout",
-    "model.attention_dropout",
-    "model.activation_dropout",
-    "model.input_dropout",
-    "model.weight_dropout",
+ private:
+  KeyUse wanted_;
+  std::string path_;
+  std::vector<std::string> keys_;
 };
-
-bool contains(const std::vector<std::string>& keys, const std::string& key) {
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
 
 /// Whether a key says how that metric is computed which training.best_by names:
 /// scores before and after a change could not be compared.
@@ -57,10 +43,9 @@ bool is_of_metric(const std::string& key, const std::string& best_by) {
   return key.starts_with(concat("metrics.", table, "."));
 }
 
-bool is_free(const std::string& key, const std::string& best_by) {
-  const bool place = key.starts_with("data.") && !contains(kSampleKeys, key);
+bool is_free(const KeysOf& free, const std::string& key, const std::string& best_by) {
   const bool other = key.starts_with("metrics.") && !is_of_metric(key, best_by);
-  return place || other || key.starts_with("decoding.") || contains(kFreeKeys, key);
+  return other || key.starts_with("decoding.") || free.contain(key);
 }
 
 /// Leaves of a table by their full keys.
@@ -91,7 +76,7 @@ struct EntryALayer {
   int64_t layers;
 
   template <class T>
-  void operator()(const char*, T& value, const char*) {
+  void operator()(const char*, T& value, const char*, KeyUse = {}) {
     if constexpr (requires { value.front(); }) {
       T full;
       for (int64_t layer = 0; layer < layers; ++layer)
@@ -146,8 +131,9 @@ void check_same_settings(const Json& stored, const Json& present) {
   const auto now = flatten(present);
   const auto best = now.find("training.best_by");
   const std::string best_by = best == now.end() ? "" : best->second.get<std::string>();
+  const KeysOf free(KeyUse::kMayChange, "", TrainConfig());
   for (const auto& [key, value] : now) {
-    if (!is_free(key, best_by) && as_list(before[key]) != as_list(value))
+    if (!is_free(free, key, best_by) && as_list(before[key]) != as_list(value))
       fail_usage(
           "cannot resume: ",
           key,
@@ -175,8 +161,9 @@ Json resumed_settings(const Json& settings, Json present) {
 void check_same_architecture(
     const ModelOptions& wanted, const ModelOptions& given, const std::string& where) {
   const auto given_leaves = architecture(given);
+  const KeysOf dropouts(KeyUse::kNoParameter, "model", ModelOptions());
   for (const auto& [key, value] : architecture(wanted)) {
-    if (contains(kDropoutKeys, key))
+    if (dropouts.contain(key))
       continue;
     const auto found = given_leaves.find(key);
     const Json other = found == given_leaves.end() ? Json() : found->second;

@@ -51,7 +51,7 @@ std::optional<std::vector<std::string>> gather_lines(
 /// Translates the sources [begin, end).
 std::optional<std::vector<std::string>> translate_lines(
     const Translator& translator,
-    const std::vector<TranslationRequest>& sources,
+    const std::vector<TranslationInput>& sources,
     size_t begin,
     size_t end,
     const ValidationStop& stop) {
@@ -59,11 +59,11 @@ std::optional<std::vector<std::string>> translate_lines(
   for (size_t i = begin; i < end && !stop.asked(); i += kLinesAtATime) {
     const auto first = sources.begin() + static_cast<int64_t>(i);
     const size_t count = std::min(kLinesAtATime, end - i);
-    const std::vector<TranslationRequest> requests(first, first + static_cast<int64_t>(count));
+    const std::vector<TranslationInput> requests(first, first + static_cast<int64_t>(count));
     const auto results = translator.translate(requests, {.stop = stop.asked});
     if (stop.asked())
       break;
-    for (const TranslationResult& result : results) {
+    for (const TranslationOutcome& result : results) {
       if (!result.error.empty()) {
         log_warning("nothing can be translated: ", result.error);
         return std::nullopt;
@@ -165,7 +165,7 @@ ValidationText read_validation_text(
       std::vector<int32_t> source = ids_of(sources, *text.source);
       std::vector<int32_t> target = ids_of(targets, *text.target);
       std::string reference = targets.is_text() ? targets.line() : text.target->decode(target);
-      TranslationRequest request{.line = sources.line()};
+      TranslationInput request{{.text = sources.line()}};
       if (!sources.is_text())
         request.ids = source;
       if (cut_pair(source, target, limits) != PairFate::kKept)
@@ -223,7 +223,7 @@ std::vector<TextScore> score_validation_text(
 
 std::optional<std::vector<std::string>> translate_validation_text(
     const LoadedModel& model,
-    const SearchOptions& search,
+    const DecodingOptions& search,
     const ValidationText& text,
     Communicator& processes,
     const ValidationStop& stop) {

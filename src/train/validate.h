@@ -55,7 +55,7 @@ struct TextScore {
 /// Validation text as it stands in the files; of binarised data the source's
 /// ids and the text of the references'.
 struct ValidationText {
-  std::vector<TranslationRequest> sources;
+  std::vector<TranslationInput> sources;
   std::vector<std::string> references;
 };
 /// Without the pairs that are left out of the loss.
@@ -80,7 +80,7 @@ std::vector<TextScore> score_validation_text(
 /// Nothing, with a warning, when the model gives no finite probability.
 std::optional<std::vector<std::string>> translate_validation_text(
     const LoadedModel& model,
-    const SearchOptions& search,
+    const DecodingOptions& search,
     const ValidationText& text,
     Communicator& processes,
     const ValidationStop& stop);

@@ -96,7 +96,7 @@ void read_configuration(std::string_view bytes) {
   TextOptions options;
   if (table.contains("text"))
     read_options(table["text"], "text", options);
-  SearchOptions search;
+  DecodingOptions search;
   if (table.contains("decoding"))
     read_options(table["decoding"], "decoding", search);
   search.validate("decoding");
@@ -173,8 +173,7 @@ void read_requests(std::string_view bytes) {
   verbs::InputFormat format{TextFormat::kJson};
   if (documents)
     format.document_key = "in.text";
-  const TranslatorOptions options;
-  verbs::RequestReader reader("", lines, format, options, words());
+  verbs::RequestReader reader("", lines, format, verbs::RequestDefaults(), words());
   verbs::RequestReader::Buffer buffer;
   while (reader.read(16, buffer))
     for (const verbs::RequestOrigin& origin : buffer.origins) {

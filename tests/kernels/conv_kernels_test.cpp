@@ -130,17 +130,17 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
     c.dynamic = true;
     const Plain dynamic = plain_of(c);
     if (turn % 2 == 0) {
-      seqconv::testing::in_turn(
+      seqconv::internal::testing::in_turn(
           turn_of(c),
           [&] { expect_plain<float, float>(light); },
           [&] { expect_plain<BFloat16, float>(light); });
-      seqconv::testing::in_turn(
+      seqconv::internal::testing::in_turn(
           turn_of(c),
           [&] { expect_plain<double, double>(dynamic); },
           [&] { expect_plain<BFloat16, BFloat16>(dynamic); });
     } else {
       expect_plain<double, double>(light);
-      seqconv::testing::in_turn(
+      seqconv::internal::testing::in_turn(
           turn_of(c),
           [&] { expect_plain<float, float>(dynamic); },
           [&] { expect_plain<BFloat16, float>(dynamic); });
@@ -151,14 +151,14 @@ class ConvKernels : public ::testing::TestWithParam<Isa> {
   void expect_plain_everywhere(Case c) {
     c.dynamic = false;
     const Plain light = plain_of(c);
-    seqconv::testing::in_turn(
+    seqconv::internal::testing::in_turn(
         turn_of(c),
         [&] { expect_plain<float, float>(light); },
         [&] { expect_plain<double, double>(light); },
         [&] { expect_plain<BFloat16, float>(light); });
     c.dynamic = true;
     const Plain dynamic = plain_of(c);
-    seqconv::testing::in_turn(
+    seqconv::internal::testing::in_turn(
         turn_of(c),
         [&] { expect_plain<float, float>(dynamic); },
         [&] { expect_plain<double, double>(dynamic); },
@@ -228,7 +228,7 @@ TEST_P(ConvKernels, AGradientThatIsNotWantedDoesNotChangeTheOther) {
             c.drop = {.p = 0.3, .seeded = true, .seed = 11};
           c.dynamic = dynamic;
           const Plain plain = plain_of(c);
-          seqconv::testing::in_turn(
+          seqconv::internal::testing::in_turn(
               K / 2 + renormalize + dynamic,
               [&] { expect_the_same_alone<float, float>(plain); },
               [&] { expect_the_same_alone<BFloat16, float>(plain); });

@@ -251,7 +251,7 @@ void expect_reference(const ConvCase& c) {
 inline void expect_in_all_types(const ConvCase& c) {
   const ConvValues values(c);
   const ConvReference want(c, values);
-  seqconv::testing::in_turn(
+  seqconv::internal::testing::in_turn(
       c.T + c.K / 2 + c.renormalize,
       [&] { expect_result<float>(c, values, want); },
       [&] { expect_result<BFloat16>(c, values, want); },

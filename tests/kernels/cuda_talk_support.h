@@ -154,7 +154,7 @@ void expect_result(
 inline void expect_talk_in_all_types(const TalkCase& c) {
   const TalkValues values(c);
   const auto want = reference(c, values);
-  seqconv::testing::in_turn(
+  seqconv::internal::testing::in_turn(
       c.T + c.max_left / 2,
       [&] { expect_result<float, float>(c, values, want); },
       [&] { expect_result<BFloat16, BFloat16>(c, values, want); },

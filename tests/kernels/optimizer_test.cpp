@@ -14,9 +14,9 @@
 namespace seqconv::internal::kernels {
 namespace {
 
-using seqconv::testing::golden_error;
-using seqconv::testing::golden_files;
-using seqconv::testing::GoldenCase;
+using seqconv::internal::testing::golden_error;
+using seqconv::internal::testing::golden_files;
+using seqconv::internal::testing::GoldenCase;
 using testing::in_chunks;
 using testing::one_by_one;
 using testing::serial;

@@ -47,12 +47,12 @@ TEST(PackedLinearErrors, AreRowsThatAreNotThere) {
   const PackedLinear packed(weight.data(), 2, 3), gated(weight.data(), 2, 3, true);
   for (const int32_t row : {-1, 2})
     EXPECT_EQ(
-        seqconv::testing::error_of([&] {
+        seqconv::internal::testing::error_of([&] {
           packed.rows(std::vector{0, row});
         }),
         concat("rows of weights must be in [0, 2), but got ", row));
   EXPECT_EQ(
-      seqconv::testing::error_of([&] { gated.rows(std::vector{0}); }),
+      seqconv::internal::testing::error_of([&] { gated.rows(std::vector{0}); }),
       "rows of gated weights stand in two panels");
 }
 

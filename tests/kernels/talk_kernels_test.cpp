@@ -79,7 +79,7 @@ class TalkKernels : public ::testing::TestWithParam<Isa> {
 
   void expect_plain_everywhere(const TalkCase& c) {
     const ReferenceTalk plain = plain_of(c);
-    seqconv::testing::in_turn(
+    seqconv::internal::testing::in_turn(
         c.shape.steps + c.shape.max_left / 2,
         [&] { expect_plain<float, float>(plain); },
         [&] { expect_plain<double, double>(plain); },

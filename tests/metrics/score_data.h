@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// The folders of real text `names` in metric-checks of the folder that
 /// SEQCONV_DATA names; none without that variable.
@@ -58,4 +57,4 @@ inline std::vector<std::string> read_text(const std::filesystem::path& path) {
   return lines;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -9,8 +9,7 @@
 #include "model/checkpoint/fairseq_names.h"
 #include "model/checkpoint/pytorch_file.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Every tensor of a file, whoever refers to it, and its settings.
 inline size_t read_tensors(const PyTorchFile& file) {
@@ -45,4 +44,4 @@ inline bool read_everything(std::span<const std::byte> bytes) {
   return true;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -9,8 +9,7 @@
 #include "base/safetensors.h"
 #include "model/checkpoint/import.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// A file of tests/model/data, which make_checkpoints.py has written.
 inline std::filesystem::path synthetic(const std::string& name) {
@@ -47,4 +46,4 @@ inline std::vector<double> values_of(const TensorView& view) {
   return values;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -95,7 +95,7 @@ TEST_F(Generator, AtTemperatureZeroTakesTheMostProbableToken) {
 TEST_F(Generator, TheSeedDecides) {
   const LoadedLanguageModel model = make({});
   const auto text = [&](int64_t seed) {
-    return generate(model, "eins", {.length = 60, .seed = seed}).text;
+    return generate(model, "eins", {.length = 60, .sampling = {.seed = seed}}).text;
   };
   EXPECT_EQ(text(1), text(1));
   EXPECT_NE(text(1), text(2));
@@ -108,7 +108,7 @@ TEST_F(Generator, AModelOfLinesStopsWhereOneOfBlocksGoesOn) {
   lines.stream.samples = SampleKind::kLines;
   bool stopped = false;
   for (int64_t seed = 1; seed <= 20; ++seed) {
-    const GenerationOptions options{.length = 100, .seed = seed};
+    const GenerationOptions options{.length = 100, .sampling = {.seed = seed}};
     const Generated all = generate(blocks, "eins", options);
     const Generated one = generate(lines, "eins", options);
     EXPECT_EQ(all.report.tokens, 100);

@@ -14,8 +14,7 @@
 #include "support/temporary_folder.h"
 #include "text/vocabulary.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// What an untrained language model is made of.
 struct LanguageSettings {
@@ -70,4 +69,4 @@ inline at::Tensor next_probabilities(
   return model.model->output().log_probabilities(hidden.select(1, hidden.size(1) - 1)).squeeze(0);
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

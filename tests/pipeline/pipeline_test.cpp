@@ -100,7 +100,7 @@ TEST_F(PipelineTest, TranslationsDoNotDependOnTheBatch) {
       "   ",
       "drei vier unbekannt",
       "fünf"};
-  std::vector<TranslationRequest> requests;
+  std::vector<TranslationInput> requests;
   for (const std::string& line : lines)
     requests.push_back({line, ""});
   TranslatorOptions options;
@@ -131,14 +131,14 @@ TEST_F(PipelineTest, ARequestMayHaveASearchOfItsOwn) {
   const SearchOptions other = {.beam = 3, .n_best = 3, .max_length_b = 9};
   const Translator plain(open({"model"}), options);
   const auto found = plain.translate(
-      {{.line = "eins zwei"},
-       {.line = "eins zwei", .search = other},
-       {.line = "fünf", .search = other},
-       {.line = "fünf"}});
-  options.search = other;
+      {{{.text = "eins zwei"}},
+       {{.text = "eins zwei", .search = other}},
+       {{.text = "fünf", .search = other}},
+       {{.text = "fünf"}}});
+  options.search = resolve_search(other, options.search);
   const Translator wide(open({"model"}), options);
   for (const auto& [i, by] : {std::pair{0, &plain}, {1, &wide}, {2, &wide}, {3, &plain}}) {
-    const auto wanted = by->translate({{.line = i < 2 ? "eins zwei" : "fünf"}})[0].translations;
+    const auto wanted = by->translate({{{.text = i < 2 ? "eins zwei" : "fünf"}}})[0].translations;
     const auto& own = found[static_cast<size_t>(i)].translations;
     ASSERT_EQ(own.size(), wanted.size()) << i;
     for (size_t n = 0; n < wanted.size(); ++n)
@@ -149,19 +149,19 @@ TEST_F(PipelineTest, ARequestMayHaveASearchOfItsOwn) {
 TEST_F(PipelineTest, ARequestThatFailsLeavesTheOthersAsTheyAre) {
   const Translator translator(open({"model"}), {});
   const auto found = translator.translate(
-      {{.line = "eins"},
-       {.line = "eins", .search = SearchOptions{.beam = 0}},
-       {.line = "a\xFF"},
+      {{{.text = "eins"}},
+       {{.text = "eins", .search = {.beam = 0}}},
+       {{.text = "a\xFF"}},
        {.ids = std::vector<int32_t>{4, 1000}},
-       {.line = "eins", .target_prefix = "\xFF"},
-       {.line = "eins"}});
+       {{.text = "eins", .target_prefix = "\xFF"}},
+       {{.text = "eins"}}});
   EXPECT_THAT(found[1].error, HasSubstr("beam must be between 1 and"));
   EXPECT_THAT(found[2].error, HasSubstr("UTF-8"));
   EXPECT_THAT(found[3].error, HasSubstr("1000"));
   EXPECT_THAT(found[4].error, HasSubstr("UTF-8"));
   for (const size_t i : {1, 2, 3, 4})
     EXPECT_TRUE(found[i].translations.empty()) << i;
-  const std::string wanted = translator.translate({{.line = "eins"}})[0].translations[0].tokens;
+  const auto wanted = translator.translate({{{.text = "eins"}}})[0].translations[0].tokens;
   for (const size_t i : {0, 5}) {
     EXPECT_EQ(found[i].error, "");
     EXPECT_EQ(found[i].translations.at(0).tokens, wanted);

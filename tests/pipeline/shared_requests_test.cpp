@@ -99,7 +99,7 @@ class SharedTranslation : public ::testing::Test {
   /// All that translating gives, as text.
   static std::string translate(
       const TranslationSystem& system,
-      const std::vector<TranslationRequest>& requests,
+      const std::vector<TranslationInput>& requests,
       int64_t workers,
       int64_t batch_tokens = 40) {
     TranslatorOptions options;
@@ -107,10 +107,12 @@ class SharedTranslation : public ::testing::Test {
     options.batch_tokens = batch_tokens;
     options.workers = workers;
     std::string all;
-    for (const TranslationResult& result : Translator(system, options).translate(requests)) {
+    for (const TranslationOutcome& result : Translator(system, options).translate(requests)) {
       all += concat("error: ", result.error, "\n");
       for (const Translation& translation : result.translations) {
-        all += concat(translation.tokens, " ", translation.text);
+        for (const std::string& token : translation.tokens)
+          all += token + " ";
+        all += translation.text;
         for (const float score : translation.token_scores)
           all += concat(" ", std::bit_cast<uint32_t>(score));
         all += concat(" ", std::bit_cast<uint64_t>(translation.score), "\n");
@@ -122,17 +124,17 @@ class SharedTranslation : public ::testing::Test {
   }
 
   /// Lines, empty ones among them, some with a prefix or a search of their own.
-  static std::vector<TranslationRequest> requests(size_t count = 150) {
-    std::vector<TranslationRequest> requests;
+  static std::vector<TranslationInput> requests(size_t count = 150) {
+    std::vector<TranslationInput> requests;
     for (const std::string& line : random_lines(count, 8)) {
-      requests.push_back({.line = line});
+      requests.push_back({{.text = line}});
       if (requests.size() % 7 == 0)
         requests.back().target_prefix = "acht unbekannt";
       if (requests.size() % 5 == 0)
-        requests.back().search = SearchOptions{.beam = 2, .max_length_b = 3};
+        requests.back().search = {.beam = 2, .max_length_b = 3};
       if (requests.size() % 6 == 0) {
-        requests.back().sampling = SamplingOptions{.top_k = 4};
-        requests.back().seed = requests.size();
+        requests.back().search.beam.reset();  // draws have none
+        requests.back().sampling = {.top_k = 4, .seed = requests.size()};
       }
     }
     return requests;
@@ -168,10 +170,10 @@ TEST_F(SharedTranslation, SeesTheFirstTokensOfALongSource) {
   cut.text.max_source_tokens = 3;
   const Translator translator(cut, {});
   const auto found = translator.translate(
-      {{.line = "eins zwei drei vier"},
+      {{{.text = "eins zwei drei vier"}},
        {.ids = cut.text.source->encode("eins zwei drei")},
-       {.line = "eins zwei"}});
-  for (const TranslationResult& result : found)
+       {{.text = "eins zwei"}}});
+  for (const TranslationOutcome& result : found)
     EXPECT_EQ(result.translations.at(0).tokens, found[2].translations.at(0).tokens);
   EXPECT_THAT(
       found[0].notes, Contains("a line of 5 tokens is cut to the model's 3 (max_source_tokens)"));
@@ -193,8 +195,8 @@ TEST_F(SharedTranslation, SeesTheFirstTokensOfALongSource) {
 /// Requests in lists of ten.
 class Lists : public TranslationLists {
  public:
-  explicit Lists(const std::vector<TranslationRequest>& all) : all_(all) {}
-  bool read(std::vector<TranslationRequest>& requests) override {
+  explicit Lists(const std::vector<TranslationInput>& all) : all_(all) {}
+  bool read(std::vector<TranslationInput>& requests) override {
     EXPECT_TRUE(requests.empty());
     const auto first = all_.begin() + std::exchange(at_, at_ + kSize);
     if (first == all_.end())
@@ -202,16 +204,16 @@ class Lists : public TranslationLists {
     requests.assign(first, first + kSize);
     return true;
   }
-  void write(const std::vector<TranslationResult>& results) override {
+  void write(const std::vector<TranslationOutcome>& results) override {
     EXPECT_EQ(std::ssize(results), kSize);
-    for (const TranslationResult& result : results)
+    for (const TranslationOutcome& result : results)
       tokens.push_back(result.translations.at(0).tokens);
   }
-  std::vector<std::string> tokens;
+  std::vector<std::vector<std::string>> tokens;
 
  private:
   static constexpr int64_t kSize = 10;
-  const std::vector<TranslationRequest>& all_;
+  const std::vector<TranslationInput>& all_;
   int64_t at_ = 0;
 };
 
@@ -223,8 +225,8 @@ TEST_F(SharedTranslation, ListsGiveWhatTheyGiveTogether) {
     const Translator translator(system(), options);
     Lists lists(all);
     translator.translate(lists);
-    std::vector<std::string> wanted;
-    for (const TranslationResult& result : translator.translate(all))
+    std::vector<std::vector<std::string>> wanted;
+    for (const TranslationOutcome& result : translator.translate(all))
       wanted.push_back(result.translations.at(0).tokens);
     EXPECT_EQ(lists.tokens, wanted);
   }
@@ -233,7 +235,7 @@ TEST_F(SharedTranslation, ListsGiveWhatTheyGiveTogether) {
 TEST_F(SharedTranslation, OneThatHasNoProbabilityFailsAlone) {
   auto with_bad = requests();
   for (size_t i = 3; i < with_bad.size(); i += 40)
-    with_bad[i].line += " kaputt";
+    with_bad[i].text += " kaputt";
   const FailingWords words{.improbable = id("kaputt")};
   const std::string wanted = translate(system(words), with_bad, 1, 1);
   EXPECT_THAT(wanted, HasSubstr("error: no probability of"));
@@ -246,7 +248,7 @@ TEST_F(SharedTranslation, TellsEveryResultOnceAsItIsReturned) {
     TranslatorOptions options{.batch_tokens = 40, .workers = workers};
     options.search.max_length_b = 9;
     auto all = requests();
-    all[5].line = "\xff";
+    all[5].text = "\xff";
     std::vector<std::string> heard(all.size(), "nothing");
     std::atomic<int> at_a_time = 0;
     const auto results =
@@ -258,7 +260,7 @@ TEST_F(SharedTranslation, TellsEveryResultOnceAsItIsReturned) {
                                                 }});
     for (size_t i = 0; i < all.size(); ++i)
       EXPECT_EQ(heard[i], results[i].error);
-    EXPECT_EQ(results[5].status, RequestStatus::kInvalid);
+    EXPECT_EQ(results[5].status, Status::kInvalid);
   }
 }
 
@@ -269,12 +271,12 @@ TEST_F(SharedTranslation, StopsBetweenTwoSteps) {
       options.search.max_length_b = 9;
       std::atomic<int> asked = 0;
       size_t stopped = 0;
-      for (const TranslationResult& result :
+      for (const TranslationOutcome& result :
            Translator(system(), options).translate(requests(), {.stop = [&] {
                                                      return ++asked > most;
                                                    }})) {
         EXPECT_EQ(result.error.empty(), !result.translations.empty());
-        stopped += result.status == RequestStatus::kStopped;
+        stopped += result.status == Status::kCancelled;
       }
       EXPECT_GT(stopped, 0u);
       EXPECT_EQ(stopped == requests().size(), most <= 1) << stopped;
@@ -284,7 +286,7 @@ TEST_F(SharedTranslation, StopsBetweenTwoSteps) {
 TEST_F(SharedTranslation, AnErrorOfTheBackendReachesTheCaller) {
   auto with_bad = requests();
   for (size_t i = 3; i < with_bad.size(); i += 40)
-    with_bad[i].line += " kaputt";
+    with_bad[i].text += " kaputt";
   const FailingWords words{.broken = id("kaputt")};
   const auto error = [&](int64_t workers) {
     return error_of([&] { translate(system(words), with_bad, workers); });
@@ -338,7 +340,7 @@ TEST_F(SharedTranslation, PairsFailAlone) {
     }
   }
   for (const auto& result : score_requests(system(), pairs, {}, [] { return true; }))
-    EXPECT_EQ(result.status, RequestStatus::kStopped);
+    EXPECT_EQ(result.status, Status::kCancelled);
 }
 
 class SharedPerplexity : public ::testing::Test {

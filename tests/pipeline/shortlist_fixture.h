@@ -11,8 +11,7 @@
 #include "pipeline/shortlist.h"
 #include "support/temporary_folder.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 inline constexpr const char* kShortlistSource =
     "das haus\ndas buch\nein buch\nein haus\n\nwien 42\ndas auto\n";
@@ -64,4 +63,4 @@ class ShortlistTest : public ::testing::Test {
   TranslationText text_;
 };
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -134,7 +134,9 @@ TEST_F(ShortlistTest, IsToldToWhatRunsTheModel) {
   system.shortlist = list;
   Translator(system, {})
       .translate(
-          {{.line = "das buch"}, {.line = ""}, {.line = "ein haus", .target_prefix = "vienna"}});
+          {{{.text = "das buch"}},
+           {{.text = ""}},
+           {{.text = "ein haus", .target_prefix = "vienna"}}});
   EXPECT_EQ(backend->heard.size(), 2u);
   EXPECT_EQ(backend->heard[source("das buch")], list->words(source("das buch")));
   EXPECT_EQ(backend->heard[source("ein haus")], list->words(source("ein haus"), target("vienna")));

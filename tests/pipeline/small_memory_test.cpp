@@ -30,10 +30,10 @@ class SmallMemoryTest : public testing::TranslationFolder {
       lines_.emplace_back(i % 2 == 0 ? "eins zwei" : "drei vier acht");
   }
 
-  std::vector<TranslationResult> translate(const std::vector<std::string>& lines) const {
-    std::vector<TranslationRequest> requests;
+  std::vector<TranslationOutcome> translate(const std::vector<std::string>& lines) const {
+    std::vector<TranslationInput> requests;
     for (const std::string& line : lines)
-      requests.push_back({.line = line});
+      requests.push_back({{.text = line}});
     TranslatorOptions options;
     options.search.max_length_a = 0;
     options.search.max_length_b = 6;
@@ -67,7 +67,7 @@ TEST_F(SmallMemoryTest, ASentenceThatDoesNotFitFailsAlone) {
   for (int i = 0; i < 8; ++i)
     lines_.front() += lines_.front();
   const auto found = translate(lines_);
-  EXPECT_EQ(found[0].status, RequestStatus::kOutOfMemory);
+  EXPECT_EQ(found[0].status, Status::kOutOfMemory);
   EXPECT_EQ(found[0].error, kOutOfMemory);
   for (size_t i = 1; i < lines_.size(); ++i)
     EXPECT_EQ(found[i].error, "");

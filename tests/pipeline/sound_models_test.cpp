@@ -79,7 +79,7 @@ TEST_F(SoundTranslation, NeverChoosesRowsThatOnlyFillTheDictionaryUp) {
           Translator(system, options).translate({{"eins madeupword0001", ""}})[0].translations;
       EXPECT_GE(found.size(), 50u);
       for (const Translation& translation : found)
-        EXPECT_THAT(translation.tokens, Not(HasSubstr("madeupword")));
+        EXPECT_THAT(translation.tokens, Not(::testing::Contains("madeupword")));
     }
 }
 
@@ -113,7 +113,7 @@ TEST_F(SoundTranslation, FiniteWeightsWithoutAFiniteProbabilityAreAnError) {
   const TranslationSystem model = open({"model"});
   for (const char* prefix : {"", "zwei"}) {
     const auto found = Translator(model, {}).translate(
-        {{.line = ""}, {.line = "eins", .target_prefix = prefix}, {.line = "eins zwei"}});
+        {{{.text = ""}}, {{.text = "eins", .target_prefix = prefix}}, {{.text = "eins zwei"}}});
     EXPECT_EQ(found[0].error, "");
     for (const size_t i : {1, 2})
       EXPECT_THAT(
@@ -132,7 +132,7 @@ TEST_F(SoundTranslation, OneModelOfAnEnsembleIsEnoughForThatError) {
 }
 
 /// The notes of one request's result.
-std::vector<std::string> notes_of(const Translator& translator, const TranslationRequest& request) {
+std::vector<std::string> notes_of(const Translator& translator, const TranslationInput& request) {
   return translator.translate({request})[0].notes;
 }
 
@@ -142,7 +142,7 @@ TEST_F(SoundTranslation, APrefixThatDoesNotFitIsNoted) {
     TranslatorOptions options;
     options.search.max_length_b = longest;
     return notes_of(
-        Translator(open({"learned"}), options), {.line = "eins", .target_prefix = prefix});
+        Translator(open({"learned"}), options), {{.text = "eins", .target_prefix = prefix}});
   };
   EXPECT_THAT(said("zwei zwei", 2), ::testing::IsEmpty());
   EXPECT_THAT(
@@ -168,7 +168,7 @@ TEST_F(SoundTranslation, EachSideIsCutToItsOwnPositions) {
   const auto said = [&](const std::string& model, const std::string& prefix) {
     return notes_of(
         Translator(open({model}), options),
-        {.line = "eins eins eins eins", .target_prefix = prefix});
+        {{.text = "eins eins eins eins", .target_prefix = prefix}});
   };
   const std::string prefix = "zwei zwei zwei zwei zwei zwei zwei zwei";
   for (const char* model : {"source", "both"})
@@ -184,7 +184,7 @@ TEST_F(SoundTranslation, EachSideIsCutToItsOwnPositions) {
 TEST_F(SoundTranslation, APrefixThatTheModelDoesNotKnowIsNoted) {
   const Translator translator(open({"model"}), {});
   const auto said = [&](const std::string& line, const std::string& prefix) {
-    return notes_of(translator, {.line = line, .target_prefix = prefix});
+    return notes_of(translator, {{.text = line, .target_prefix = prefix}});
   };
   EXPECT_THAT(said("eins", "zwei"), ::testing::IsEmpty());
   EXPECT_THAT(
@@ -205,12 +205,12 @@ TEST_F(SoundTranslation, WhatLearnedPositionsCutIsNoted) {
   options.search.max_length_b = 5;
   const Translator bounded(open({"learned"}), options);
   EXPECT_THAT(
-      notes_of(translator, {.line = "eins eins eins eins eins eins"}),
+      notes_of(translator, {{.text = "eins eins eins eins eins eins"}}),
       Contains("a line of 7 tokens is cut to the model's 6 positions"));
   EXPECT_THAT(
-      notes_of(endless, {.line = "eins"}),
+      notes_of(endless, {{.text = "eins"}}),
       ElementsAre("the translation may be cut: it reaches the end of the model's 6 positions"));
-  EXPECT_THAT(notes_of(bounded, {.line = "eins"}), ::testing::IsEmpty());
+  EXPECT_THAT(notes_of(bounded, {{.text = "eins"}}), ::testing::IsEmpty());
 }
 
 /// What several threads say of the lines at once, one after the other of each.
@@ -223,7 +223,7 @@ std::vector<std::vector<Translation>> translate_at_once(
     threads.emplace_back([&, i] {
       for (--waiting; waiting > 0;)
         std::this_thread::yield();
-      found[i] = translator.translate({{.line = lines[i]}})[0].translations;
+      found[i] = translator.translate({{{.text = lines[i]}}})[0].translations;
     });
   for (std::thread& thread : threads)
     thread.join();
@@ -242,7 +242,7 @@ TEST_F(SoundTranslation, ThreadsThatShareAModelSayWhatOneSays) {
   const auto make = [&] { return Translator(open({"model"}), options); };
   std::vector<Translation> wanted;
   for (const std::string& line : lines)
-    wanted.push_back(make().translate({{.line = line}})[0].translations[0]);
+    wanted.push_back(make().translate({{{.text = line}}})[0].translations[0]);
   for (int round = 0; round < 10; ++round) {
     const auto found = translate_at_once(make(), lines);
     for (size_t i = 0; i < lines.size(); ++i) {

@@ -17,8 +17,7 @@
 
 /// Backends without a model, whose numbers are drawn from a hash of the
 /// sentence: rows know nothing of each other.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Counts calls that are under way at a time.
 class Meeting {
@@ -146,4 +145,4 @@ class TableLanguage : public LanguageBackend {
   mutable Meeting meeting_;
 };
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -11,8 +11,7 @@
 #include "libtorch/backend/model_folder.h"
 #include "libtorch/backend/parameters.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// A folder of its own, and in it an untrained model over a few words.
 class TranslationFolder : public ::testing::Test {
@@ -88,4 +87,4 @@ class TranslationFolder : public ::testing::Test {
   std::filesystem::path root_;
 };
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -9,11 +9,10 @@
 #include "random_models.h"
 #include "search/step_rows.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 std::vector<SearchCase> search_cases() {
-  const SearchOptions every = {
+  const DecodingOptions every = {
       .beam = 5,
       .length_penalty = 0.6,
       .stepwise_length_penalty = true,
@@ -122,4 +121,4 @@ std::string bytes_of(const std::vector<Hypothesis>& hypotheses) {
   return bytes;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -9,8 +9,7 @@
 #include "search/search.h"
 
 /// Results of two backends, or of one backend twice.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Most by which log-probabilities of two backends differ.
 inline constexpr double kBound = 1e-4;
@@ -18,7 +17,7 @@ inline constexpr double kBound = 1e-4;
 /// A search that all models go through.
 struct SearchCase {
   std::string name;
-  SearchOptions options;
+  DecodingOptions options;
   size_t sentences = 1;
   bool prefixes = false;  ///< every third target begins with one
   std::vector<int32_t> excluded{};
@@ -72,4 +71,4 @@ std::string bytes_of(std::span<const T> numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T)};
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -11,8 +11,7 @@
 #include "libtorch/models/translation_model.h"
 #include "runtime/runtime.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 namespace fs = std::filesystem;
 
 const BackendOpener& runtime() {
@@ -85,4 +84,4 @@ std::vector<std::vector<int32_t>> random_sentences(
   return sentences;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

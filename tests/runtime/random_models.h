@@ -8,8 +8,7 @@
 #include "pipeline/system.h"
 
 /// Models with random parameters, as files that both backends open.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// What is held to LibTorch.
 const BackendOpener& runtime();
@@ -37,4 +36,4 @@ std::vector<int32_t> random_ids(
 std::vector<std::vector<int32_t>> random_sentences(
     size_t count, size_t longest, int64_t vocabulary, uint64_t seed);
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

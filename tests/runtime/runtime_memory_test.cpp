@@ -87,7 +87,7 @@ TEST(RuntimeMemory, DrawsHaveTheLogitsOfAFewRowsAtATime) {
   for (auto& own : words)
     for (int32_t word = 4; word < kWords; word += 2)
       own.push_back(word);
-  SearchOptions options;
+  DecodingOptions options;
   options.n_best = 10;
   options.max_length_a = 0;
   options.max_length_b = 2;
@@ -138,7 +138,7 @@ class RuntimeHeap : public ::testing::TestWithParam<BlockKind> {
 
   void translate(const TranslationBackend& backend, uint64_t number) {
     const Ids sources = sentences(number);
-    SearchOptions options;
+    DecodingOptions options;
     options.max_length_a = 0;
     options.max_length_b = static_cast<int64_t>(2 + number % 3);
     options.beam = kBeam;

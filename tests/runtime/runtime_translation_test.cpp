@@ -170,7 +170,7 @@ TEST(RuntimeSearch, IsTheSameInLargeBatches) {
 }
 
 TEST(RuntimeSearch, DrawsTheTranslationsOfLibTorch) {
-  const SearchOptions options = {.n_best = 3, .max_length_b = 8};
+  const DecodingOptions options = {.n_best = 3, .max_length_b = 8};
   const SamplingOptions sampling = {.temperature = 0.8, .top_p = 0.95};
   for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
     SCOPED_TRACE(name);

@@ -15,8 +15,7 @@
 #include "search/search.h"
 
 /// Models with numbers at random, made without LibTorch.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 inline float number_of(uint64_t seed, uint64_t index) {
   return static_cast<float>(random_word(seed, index)) * 0x1p-31F - 1.0F;
@@ -94,4 +93,4 @@ inline void expect_same_bytes(const Hypothesis& a, const Hypothesis& b) {
   EXPECT_EQ(a.score, b.score);
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

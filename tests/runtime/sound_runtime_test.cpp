@@ -54,7 +54,7 @@ std::vector<std::vector<Hypothesis>> found(
   std::vector<SearchInput> inputs;
   for (const auto& source : sources)
     inputs.push_back({.source_length = std::ssize(source) + 1});
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = options.n_best = 3;
   options.max_length_a = 1;
   options.max_length_b = 4;

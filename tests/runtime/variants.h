@@ -7,8 +7,7 @@
 
 /// The models that both backends run: those of the model tests, and what is
 /// more likely to go wrong where products are packed into tiles.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Widths that fill no vector, and kernels that no sentence fills.
 inline void add_sizes(std::vector<Variant>& variants) {
@@ -126,4 +125,4 @@ inline std::vector<Variant> runtime_language_variants() {
   return variants;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

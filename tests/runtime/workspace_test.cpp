@@ -176,7 +176,7 @@ TEST_P(RuntimeWorkspaces, AreUsedAgainByOneBatchAfterAnother) {
   const auto backend = RuntimeBackends().translation({model(Task::kTranslation)});
   const std::vector<std::vector<int32_t>> sources(20, {5, 6, 7, 8, 9});
   const std::vector<SearchInput> inputs(20, {.source_length = 6});
-  SearchOptions options;
+  DecodingOptions options;
   options.max_length_b = 12;
   const int64_t before = Workspace::bytes_of_all();
   int64_t first = 0;

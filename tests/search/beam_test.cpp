@@ -57,7 +57,7 @@ TEST(BeamParts, ExpandRefusesCandidatesForOtherRows) {
 
 TEST(BeamParts, FinishTakesAnEndOnlyFromTheFirstRanks) {
   Beam beam = two_live();
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = 2;
   options.length_penalty = 2;
   const std::vector<Extension> extensions = {
@@ -74,7 +74,7 @@ TEST(BeamParts, FinishTakesAnEndOnlyFromTheFirstRanks) {
 TEST(BeamParts, FinishNeverHoldsMoreThanTheBeam) {
   Beam beam = two_live();
   beam.finished.resize(1);
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = 2;
   const std::vector<Extension> ends = {{0, 2, -1.0f, -2.5}, {1, 2, -1.0f, -3.0}};
   finish(beam, ends, options);
@@ -86,7 +86,7 @@ TEST(BeamParts, FinishedHypothesesKeepTheirPlacesUnderAStepwisePenalty) {
   beam.finished.resize(2);
   beam.finished[0].score = -9;
   beam.finished[1].score = -1;
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = 3;
   options.length_penalty = 2;
   const std::vector<Extension> extensions = {
@@ -108,7 +108,7 @@ TEST(BeamParts, AStepwisePenaltyFinishesMoreThanTheBeam) {
   Beam beam = two_live();
   beam.finished.resize(1);
   beam.finished[0].score = -99;
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = 1;
   options.stepwise_length_penalty = true;
   advance(beam, 2, std::vector<std::vector<Candidate>>{{{2, -1.0f}}, {}}, 10, options);
@@ -151,7 +151,7 @@ TEST(BeamParts, BestFinishedSortsByScoreAndKeepsTheOrderOfEqualOnes) {
 }
 
 TEST(Constraints, MaximumLengthIsTheSmallerOfFormulaAndDecoder) {
-  SearchOptions options;
+  DecodingOptions options;
   EXPECT_EQ(maximum_length(options, 7, 1024), 200);
   EXPECT_EQ(maximum_length(options, 7, 100), 99);
   options.max_length_a = 1.2;

@@ -298,8 +298,8 @@ TEST(Sampler, ArgumentsOutOfRangeAreErrors) {
 
 TEST(SamplingOptions, WrongValuesAreUsageErrors) {
   const auto wanted = [](const SamplingOptions& o, const std::string& message) {
-    EXPECT_THROW(o.validate("sampling"), UsageError);
-    expect_error([&] { o.validate("sampling"); }, "sampling." + message);
+    EXPECT_THROW(validate(o, "sampling"), UsageError);
+    expect_error([&] { validate(o, "sampling"); }, "sampling." + message);
     expect_error([&] { Sampler sampler(o); }, message);
   };
   const std::string temperature = "temperature must be a finite number of at least 0, but got ";
@@ -311,7 +311,7 @@ TEST(SamplingOptions, WrongValuesAreUsageErrors) {
   wanted(options(1, 0, 0), top_p + "0");
   wanted(options(1, 0, 1.5), top_p + "1.5");
   wanted(options(1, 0, std::nan("")), top_p + "nan");
-  EXPECT_NO_THROW(SamplingOptions().validate("sampling"));
+  EXPECT_NO_THROW(validate(SamplingOptions(), "sampling"));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ SampledInput input_of(uint64_t seed, Tokens prefix = {}) {
 /// The exact probability of every translation of sentence 0.
 class Exact {
  public:
-  Exact(const RandomTable& table, const SearchOptions& options, double heat)
+  Exact(const RandomTable& table, const DecodingOptions& options, double heat)
       : table_(table), options_(options), temperature_(heat) {
     grow({}, 1);
   }
@@ -64,14 +64,14 @@ class Exact {
   }
 
   RandomTable table_;
-  SearchOptions options_;
+  DecodingOptions options_;
   double temperature_;
   std::map<Tokens, double> found_;
 };
 
 TEST(SampledSearch, DrawsWhatIsProbableAsOftenAsItIs) {
   const RandomTable table{.vocabulary = 5};
-  SearchOptions options;
+  DecodingOptions options;
   options.max_length_b = 3;
   options.min_length = 1;
   options.n_best = 4;
@@ -102,7 +102,7 @@ TEST(SampledSearch, DrawsWhatIsProbableAsOftenAsItIs) {
 
 TEST(SampledSearch, GivesASentenceTheSameWhateverIsBesideIt) {
   const RandomTable table{.vocabulary = 30};
-  SearchOptions options;
+  DecodingOptions options;
   options.max_length_b = 12;
   options.n_best = 3;
   const std::vector<int64_t> sentences = {0, 7, 3, 7};
@@ -125,7 +125,7 @@ TEST(SampledSearch, GivesASentenceTheSameWhateverIsBesideIt) {
 
 TEST(SampledSearch, IsGreedyWithoutHeat) {
   const RandomTable table{.vocabulary = 12};
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = 1;
   options.max_length_b = 10;
   options.no_repeat_ngram = 2;
@@ -144,7 +144,7 @@ TEST(SampledSearch, IsGreedyWithoutHeat) {
 
 TEST(SampledSearch, KeepsToPrefixLengthsAndExclusions) {
   const RandomTable table{.vocabulary = 10};
-  SearchOptions options;
+  DecodingOptions options;
   options.min_length = 4;
   options.max_length_b = 6;
   options.no_repeat_ngram = 1;
@@ -183,12 +183,12 @@ class NotingDecoder : public TableDecoder {
 };
 
 TEST(SampledSearch, AsksForCandidatesWhereTheyAreEnough) {
-  SearchOptions options;
+  DecodingOptions options;
   options.max_length_b = 12;
   options.min_length = 3;
   options.no_repeat_ngram = 1;
   options.n_best = 3;
-  SearchOptions whole = options;
+  DecodingOptions whole = options;
   whole.unknown_penalty = 1e-30;  // changes no number
   const std::vector<int32_t> excluded = {6, 9};
   const std::vector<std::pair<SamplingOptions, int64_t>> cases = {

@@ -49,7 +49,7 @@ TEST(DegenerateDecoder, WithNanScoresEndsAtOnce) {
 TEST(DegenerateDecoder, WithNothingButTheEndGivesItsBannedEndUp) {
   ConstantDecoder tiny({0, 0, -1.0f});
   expect_given_up(tiny, {2});
-  SearchOptions options;
+  DecodingOptions options;
   options.min_length = 0;
   ConstantDecoder again({0, 0, -1.0f});
   const auto result = search(again, {sentence(4)}, options)[0];
@@ -60,7 +60,7 @@ TEST(DegenerateDecoder, WithNothingButTheEndGivesItsBannedEndUp) {
 
 TEST(DegenerateDecoder, ThatCanNeverEndIsCutWithAnImpossibleEnd) {
   ConstantDecoder endless({0, 0, kMinusInfinity, -5.0f, -1.0f});
-  SearchOptions options;
+  DecodingOptions options;
   options.max_length_b = 3;
   const auto result = search(endless, {sentence(4)}, options)[0];
   ASSERT_EQ(result.size(), 1u);
@@ -70,7 +70,7 @@ TEST(DegenerateDecoder, ThatCanNeverEndIsCutWithAnImpossibleEnd) {
 
 TEST(DegenerateDecoder, WithEqualScoresPrefersLowerRowsThenLowerTokens) {
   ConstantDecoder flat(std::vector<float>(6, -1.0f));
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = 2;
   options.n_best = 2;
   const auto result = search(flat, {sentence(4)}, options)[0];
@@ -149,7 +149,7 @@ TEST(SearchErrors, NameInputsThatDoNotFit) {
 
 TEST(SearchErrors, NameTheOptionAndItsRange) {
   const auto wanted = [](auto change, const std::string& message) {
-    SearchOptions options;
+    DecodingOptions options;
     change(options);
     try {
       options.validate("decoding");
@@ -158,7 +158,7 @@ TEST(SearchErrors, NameTheOptionAndItsRange) {
       EXPECT_EQ(std::string(error.what()), message);
     }
   };
-  using O = SearchOptions;
+  using O = DecodingOptions;
   wanted([](O& o) { o.beam = 0; }, "decoding.beam must be between 1 and 1000000, but got 0");
   wanted(
       [](O& o) { o.n_best = 6; }, "decoding.n_best must be between 1 and the beam (5), but got 6");
@@ -191,11 +191,11 @@ TEST(SearchErrors, NameTheOptionAndItsRange) {
   wanted(
       [](O& o) { o.length_penalty = -1e300; },
       "decoding.length_penalty must be between -50 and 50, but got -1e+300");
-  EXPECT_NO_THROW(SearchOptions().validate("decoding"));
+  EXPECT_NO_THROW(DecodingOptions().validate("decoding"));
 }
 
 TEST(SearchErrors, NameBothOptionsOfAContradiction) {
-  SearchOptions options;
+  DecodingOptions options;
   options.min_length = 10;
   options.max_length_b = 5;
   const OptionNames flags(
@@ -219,7 +219,7 @@ TEST(SearchErrors, NameBothOptionsOfAContradiction) {
   }
   options.max_length_a = 0.1;  // long sources have long translations
   EXPECT_NO_THROW(options.validate("decoding"));
-  EXPECT_NO_THROW(SearchOptions{.max_length_b = 0}.validate("decoding"));
+  EXPECT_NO_THROW(DecodingOptions{.max_length_b = 0}.validate("decoding"));
 }
 
 }  // namespace

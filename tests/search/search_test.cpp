@@ -39,7 +39,7 @@ void expect_same(const std::vector<Hypothesis>& actual, const std::vector<Hypoth
 /// A setting drawn from one number.
 struct Setting {
   RandomTable table;
-  SearchOptions options;
+  DecodingOptions options;
   std::vector<SearchInput> inputs;
   std::vector<int32_t> excluded;
   int64_t max_steps = 1000;
@@ -66,7 +66,7 @@ Setting random_setting(uint64_t seed) {
   s.table.context = dice.between(0, 3);
   s.table.grid = dice.one_in(3) ? 0.5f : 0.0f;
   s.table.impossible = dice.one_in(4) ? 0.3 : 0.0;
-  SearchOptions& o = s.options;
+  DecodingOptions& o = s.options;
   o.beam = dice.between(1, 6);
   o.n_best = dice.between(1, o.beam);
   o.length_penalty = 0.3 * static_cast<double>(dice.between(-1, 6));
@@ -128,7 +128,7 @@ TEST(BeamSearch, FindsEveryHypothesisWhenTheBeamIsWideEnough) {
   for (const double penalty : {0.0, 0.6, 1.0, 2.0}) {
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       const RandomTable table{.seed = seed, .vocabulary = kVocabulary};
-      SearchOptions options;
+      DecodingOptions options;
       options.stepwise_length_penalty = seed % 2 == 0;
       options.beam = kAll;
       options.n_best = kAll;
@@ -148,7 +148,7 @@ TEST(BeamSearch, FindsEveryHypothesisWhenTheBeamIsWideEnough) {
 TEST(BeamSearch, OfWidthOneIsTheArgmaxLoop) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     const RandomTable table{.seed = seed, .vocabulary = 9, .context = 3};
-    SearchOptions options;
+    DecodingOptions options;
     options.beam = 1;
     options.max_length_b = 20;
     TableDecoder decoder(table, {7});
@@ -195,7 +195,7 @@ TEST(BeamSearch, GivesASentenceTheSameResultAloneAndInAnyBatch) {
 
 TEST(BeamSearch, DropsTheRowsOfFinishedSentences) {
   const RandomTable table{.seed = 3, .vocabulary = 10};
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = 3;
   options.max_length_a = 1;
   options.max_length_b = 0;
@@ -210,7 +210,7 @@ TEST(BeamSearch, DropsTheRowsOfFinishedSentences) {
 
 TEST(BeamSearch, CutsAtTheMaximumLengthWithTheTrueProbabilityOfTheEnd) {
   const RandomTable table{.seed = 5, .vocabulary = 40};
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = 2;
   options.max_length_b = 3;
   options.min_length = 10;  // never reached: the maximum wins
@@ -233,7 +233,7 @@ TEST(BeamSearch, NeverMakesMoreStepsThanTheDecoderCan) {
 
 TEST(BeamSearch, StartsWithTheForcedPrefixAndThenSpreads) {
   const RandomTable table{.seed = 11, .vocabulary = 12};
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = 4;
   options.n_best = 4;
   options.unknown_penalty = 50;  // must not touch a forced <unk>
@@ -254,7 +254,7 @@ TEST(BeamSearch, StartsWithTheForcedPrefixAndThenSpreads) {
 
 TEST(BeamSearch, EndsWhereThePrefixEnds) {
   const RandomTable table{.seed = 11, .vocabulary = 12};
-  SearchOptions options;
+  DecodingOptions options;
   options.n_best = 5;
   options.min_length = 6;  // gives way to the prefix
   TableDecoder decoder(table, {0});
@@ -267,7 +267,7 @@ TEST(BeamSearch, ReallyBlocksRepeatedNgrams) {
   for (int64_t n = 1; n <= 3; ++n) {
     // Without repetition of single words a long sentence needs many of them.
     const RandomTable table{.seed = 21, .vocabulary = n == 1 ? 40 : 7, .context = 1};
-    SearchOptions options;
+    DecodingOptions options;
     options.max_length_b = 30;
     options.min_length = 12;
     options.beam = 4;
@@ -290,7 +290,7 @@ TEST(BeamSearch, ReallyBlocksRepeatedNgrams) {
 
 TEST(BeamSearch, NeverChoosesAnExcludedTokenNorGivesItsProbabilityAway) {
   const RandomTable table{.seed = 8, .vocabulary = 9};
-  SearchOptions options;
+  DecodingOptions options;
   options.beam = options.n_best = 300;
   options.max_length_b = 3;
   TableDecoder decoder(table, {0});

@@ -6,8 +6,7 @@
 #include <set>
 #include <tuple>
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 namespace {
 
 struct Partial {
@@ -60,7 +59,7 @@ bool repeats(const std::vector<int32_t>& tokens, int32_t token, int64_t n) {
 }
 
 struct Rules {
-  const SearchOptions& options;
+  const DecodingOptions& options;
   const std::vector<int32_t>& excluded;
   std::vector<int32_t> prefix;
   int64_t max_length;
@@ -117,7 +116,7 @@ std::vector<Ranked> left_in_one_list(
     const std::vector<Ranked>& all,
     const std::vector<Hypothesis>& done,
     size_t length,
-    const SearchOptions& options) {
+    const DecodingOptions& options) {
   std::vector<std::pair<double, const Ranked*>> list;
   for (const Hypothesis& h : done)
     list.emplace_back(h.score, nullptr);
@@ -144,7 +143,7 @@ void sort_by_score(std::vector<Hypothesis>& hypotheses) {
 std::vector<Hypothesis> simulate_search(
     const NextLogProbs& next,
     const SearchInput& input,
-    const SearchOptions& options,
+    const DecodingOptions& options,
     int64_t max_steps,
     const std::vector<int32_t>& excluded) {
   Rules rules{options, excluded, {}, 0};
@@ -210,4 +209,4 @@ std::vector<Hypothesis> enumerate_hypotheses(
   return all;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

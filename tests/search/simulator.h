@@ -6,8 +6,7 @@
 
 #include "search/search.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Log-probabilities [V] of what follows a history that starts with </s>.
 using NextLogProbs = std::function<std::vector<float>(const std::vector<int32_t>&)>;
@@ -18,7 +17,7 @@ using NextLogProbs = std::function<std::vector<float>(const std::vector<int32_t>
 std::vector<Hypothesis> simulate_search(
     const NextLogProbs& next,
     const SearchInput& input,
-    const SearchOptions& options,
+    const DecodingOptions& options,
     int64_t max_steps,
     const std::vector<int32_t>& excluded = {});
 
@@ -27,4 +26,4 @@ std::vector<Hypothesis> simulate_search(
 std::vector<Hypothesis> enumerate_hypotheses(
     const NextLogProbs& next, int64_t vocabulary, int64_t max_length, double length_penalty);
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

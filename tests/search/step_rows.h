@@ -5,8 +5,7 @@
 
 #include "search/step_decoder.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// What a step says of each of its rows.
 struct StepRows {
@@ -29,4 +28,4 @@ inline StepRows advance_with_rows(
   return rows;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -8,8 +8,7 @@
 
 #include "base/random.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 namespace {
 
 /// All tokens of a row that may come, best first, by a plain sort.
@@ -121,4 +120,4 @@ void TableDecoder::check_continues(size_t parent, int32_t token) const {
       << "token " << token << " was not offered by row " << parent;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -7,8 +7,7 @@
 
 #include "search/search.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
@@ -79,4 +78,4 @@ class TableDecoder : public StepDecoder {
   std::vector<size_t> rows_by_step_;
 };
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

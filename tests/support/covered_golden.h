@@ -5,7 +5,7 @@
 
 /// Which golden operator cases are run: all. A file whose operator is not on
 /// the list fails OperatorGolden.EveryFileIsCovered.
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// Run by some test program whose suite name contains 'Golden'.
 inline constexpr auto kCoveredOperators = std::to_array<std::string_view>({
@@ -40,4 +40,4 @@ constexpr bool listed(const List& list, std::string_view name) {
   return false;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -16,7 +16,7 @@
 /// `meta` stands for one that is not there: it has shapes and no values, so
 /// that reading one fails by itself, but most of its operators accept tensors
 /// of the host beside its own, which a real device refuses.
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// The devices of a call's inputs with at least one dimension, as a text when
 /// they differ ("cpu, meta"), else nothing.
@@ -100,4 +100,4 @@ int64_t bytes_read(const Work& work) {
   return bytes;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

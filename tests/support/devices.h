@@ -17,8 +17,7 @@
 /// there is one. The operators' CUDA library (and LibTorch's CUDA half, which
 /// the tests are not linked with) are loaded when they are first asked for:
 /// SEQCONV_OPS_CUDA_LIBRARY of the environment, or of the build.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Why there is no CUDA device to test on; empty where there is one.
 inline const std::string& missing_cuda() {
@@ -101,14 +100,14 @@ std::ostream& operator<<(std::ostream& out, const OnDevice<T>& parameter) {
 
 /// To be called first in a fixture's SetUp: where the device is missing, the
 /// test is skipped, or fails where SEQCONV_CUDA_REQUIRED=1.
-#define SEQCONV_REQUIRE_DEVICE(type)                                          \
-  do {                                                                        \
-    if ((type) == at::kCUDA && !::seqconv::testing::missing_cuda().empty()) { \
-      const char* required = std::getenv("SEQCONV_CUDA_REQUIRED");            \
-      if (required != nullptr && std::string(required) == "1")                \
-        FAIL() << ::seqconv::testing::missing_cuda();                         \
-      GTEST_SKIP() << ::seqconv::testing::missing_cuda();                     \
-    }                                                                         \
+#define SEQCONV_REQUIRE_DEVICE(type)                                                    \
+  do {                                                                                  \
+    if ((type) == at::kCUDA && !::seqconv::internal::testing::missing_cuda().empty()) { \
+      const char* required = std::getenv("SEQCONV_CUDA_REQUIRED");                      \
+      if (required != nullptr && std::string(required) == "1")                          \
+        FAIL() << ::seqconv::internal::testing::missing_cuda();                         \
+      GTEST_SKIP() << ::seqconv::internal::testing::missing_cuda();                     \
+    }                                                                                   \
   } while (false)
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

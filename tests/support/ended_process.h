@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// The number of a process that has ended.
 inline int ended_process() {
@@ -15,4 +15,4 @@ inline int ended_process() {
   return child;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -6,8 +6,7 @@
 
 #include "base/error.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// The message of the E that `action` throws; a failure (and "") when it throws
 /// nothing or something else.
@@ -36,4 +35,4 @@ bool succeeds(Action&& action) {
   }
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

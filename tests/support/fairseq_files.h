@@ -9,7 +9,7 @@
 #include "support/temporary_folder.h"
 
 /// Writes binarised data byte by byte, as its format says; also wrong ones.
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// Appends a number as its bytes.
 template <class T>
@@ -81,4 +81,4 @@ FairseqBytes cached_bytes(const Sentences& sentences, uint64_t code) {
   return bytes;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

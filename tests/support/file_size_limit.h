@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// While it lives no file can grow beyond `bytes`: what a full disk looks like
 /// to a program (write fails), without needing one.
@@ -28,4 +28,4 @@ class FileSizeLimit {
   void (*handler_)(int);
 };
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

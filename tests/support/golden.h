@@ -13,8 +13,7 @@
 #include "support/golden_case.h"
 
 /// Golden cases as tensors.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// One file: its tensors in float64 (or int64) and its metadata.
 struct TensorCase {
@@ -113,8 +112,8 @@ inline double relative_error(const at::Tensor& got, const at::Tensor& want) {
   return scale > 0 ? error / scale : error;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing
 
 /// The bound of a golden comparison, with the tensor's name and the error.
 #define EXPECT_NEAR_TENSOR(got, want, bound) \
-  EXPECT_LE(::seqconv::testing::relative_error(got, want), bound) << #got
+  EXPECT_LE(::seqconv::internal::testing::relative_error(got, want), bound) << #got

@@ -14,8 +14,7 @@
 #include "base/error.h"
 #include "base/safetensors.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Folder of golden data: SEQCONV_GOLDEN, or tests/golden.
 inline std::filesystem::path golden_folder() {
@@ -68,8 +67,9 @@ std::vector<std::filesystem::path> golden_folders_where(const Holds& holds) {
 
 /// Ends the test as failed where `files` is empty: golden data are never
 /// missing, tests/golden has some of every kind.
-#define SEQCONV_REQUIRE_GOLDEN(files) \
-  ASSERT_FALSE((files).empty()) << "no golden data in " << ::seqconv::testing::golden_folder()
+#define SEQCONV_REQUIRE_GOLDEN(files)                   \
+  ASSERT_FALSE((files).empty()) << "no golden data in " \
+                                << ::seqconv::internal::testing::golden_folder()
 
 /// One golden case: float64 and int64 tensors, and strings.
 class GoldenCase {
@@ -120,4 +120,4 @@ double golden_error(const T* got, const std::vector<double>& want) {
   return largest > 0 ? worst / largest : worst;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -11,7 +11,7 @@
 #include "support/golden.h"
 
 /// Gradients: analytic, numerical, and their comparison.
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 using TensorFunction = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 
@@ -70,7 +70,7 @@ inline void expect_numerical_gradients(
   }
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing
 
 /// `statement` throws a c10::Error whose message is `text`.
 #define EXPECT_TENSOR_ERROR(statement, text)                          \

@@ -7,7 +7,7 @@
 
 /// Shapes of operators of LibTorch for which the device `meta` has a kernel in
 /// Python alone. To be included by one file of a test program.
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 inline at::Tensor index_select_shape(const at::Tensor& x, int64_t dim, const at::Tensor& index) {
   TORCH_CHECK_INDEX(index.dim() <= 1, "index_select: index must be a vector");
@@ -141,4 +141,4 @@ TORCH_LIBRARY_IMPL(aten, Meta, m) {
   m.impl("convolution_backward_overrideable", convolution_backward_shape);
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

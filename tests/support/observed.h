@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// Calls work() while `observer` is told of what it calls in this thread, with
 /// its inputs.
@@ -16,4 +16,4 @@ void observed(at::RecordFunctionCallback observer, const Work& work) {
   at::removeCallback(handle);
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -11,7 +11,7 @@
 
 #include "support/observed.h"
 
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// Types of the tensors that products of matrices and convolutions are given in
 /// work(), in this thread: "aten::mm of Float, BFloat16", each text once.
@@ -47,4 +47,4 @@ std::set<std::string> product_types(const Work& work) {
   return calls;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// Rounds of a test that makes its input up at random: a quarter of `all`,
 /// all of them where SEQCONV_THOROUGH is set (tools/check_long.sh fuzz).
@@ -31,4 +31,4 @@ void in_turn(int64_t turn, const Try&... types) {
   (void)((picked() ? types() : void()), ...);
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

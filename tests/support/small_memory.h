@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// Memory of LibTorch's on the CPU, of which no piece may be larger than
 /// `limit`.
@@ -40,4 +40,4 @@ class SmallMemory : public at::Allocator {
   at::Allocator* memory_;
 };
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

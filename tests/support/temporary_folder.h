@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// A new folder under the system's folder for temporary files; removed with
 /// everything in it at the end.
@@ -47,4 +47,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

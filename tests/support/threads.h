@@ -12,8 +12,7 @@
 
 #include "base/spare_threads.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// How many threads there are now.
 inline int64_t threads_of_this_process() {
@@ -44,4 +43,4 @@ inline void loop_until_helped() {
   EXPECT_GE(seen.size(), 2U) << "no other thread took part";
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

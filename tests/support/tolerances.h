@@ -6,8 +6,7 @@
 #include "support/devices.h"
 
 /// Bounds on max |got - want| / max |want|, by the type of the input.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// float64: rounding of a few hundred terms. float32: plain float32 evaluation.
 /// 16 bits: sums are float32, so half a unit in the last place of the result.
@@ -35,4 +34,4 @@ inline double layer_tolerance(at::ScalarType type) {
 
 inline constexpr at::ScalarType kTypes[] = {at::kDouble, at::kFloat, at::kBFloat16};
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -10,8 +10,7 @@
 
 /// The model folders of every format version, and what the programs that wrote
 /// them said about them: tests/model/folders/make_folders.py.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 inline std::filesystem::path version_folders() {
   return std::filesystem::path(SEQCONV_SOURCE_DIR) / "tests/model/folders";
@@ -53,4 +52,4 @@ inline std::vector<std::string> version_text(const std::string& name) {
   return lines;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -96,7 +96,8 @@ TEST_P(TextPipelineTest, SpecialIdsAreLeftOutOfTheText) {
   ids.insert(ids.begin(), {kEndId, kBeginId});
   ids.insert(ids.end(), {kEndId, kPadId});
   EXPECT_EQ(text.source->decode(ids), "Ein Hund");
-  EXPECT_THAT(text.source->symbols(ids), ::testing::EndsWith("</s> <pad>"));
+  const std::vector<std::string> symbols = text.source->symbols(ids);
+  EXPECT_THAT(std::vector(symbols.end() - 2, symbols.end()), ElementsAre("</s>", "<pad>"));
   EXPECT_THAT(error_of([&] { text.source->decode({100'000}); }), HasSubstr("but got 100000"));
 }
 
@@ -175,7 +176,7 @@ TEST_F(TextTest, WithoutSubwordsSymbolsAreTheWords) {
   EXPECT_THAT(
       text.source->segment("  Ein\tHund\xC2\xA0läuft\r"), ElementsAre("Ein", "Hund", "läuft"));
   EXPECT_EQ(text.source->encode("Hund ."), (Ids{6, 4}));  // 3 "."; 2 "Ein"
-  EXPECT_EQ(text.source->symbols({6, 4, 2}), "Hund . </s>");
+  EXPECT_THAT(text.source->symbols({6, 4, 2}), ElementsAre("Hund", ".", "</s>"));
 }
 
 TEST_F(TextTest, BpePiecesCarryTheJoiner) {

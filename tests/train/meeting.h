@@ -8,8 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// What waiting threads are let go with when another has failed.
 struct LetGo : std::runtime_error {
@@ -71,4 +70,4 @@ void sum_parts(const std::vector<void*>& parts) {
   }
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

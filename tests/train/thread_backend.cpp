@@ -4,8 +4,7 @@
 
 #include <deque>
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 struct ThreadBackend::Queue {
   std::deque<std::function<void()>> waiting;
@@ -137,4 +136,4 @@ c10::intrusive_ptr<ThreadBackend> make_thread_backend(
   return c10::make_intrusive<ThreadBackend>(meeting, rank, size);
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

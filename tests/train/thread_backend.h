@@ -7,8 +7,7 @@
 
 #include "meeting.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// What one of a process group's members was asked for, in this order.
 struct BackendCall {
@@ -54,4 +53,4 @@ class ThreadBackend : public c10d::Backend {
 
 c10::intrusive_ptr<ThreadBackend> make_thread_backend(Meeting& meeting, int64_t rank, int64_t size);
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -10,8 +10,7 @@
 #include "thread_backend.h"
 #include "train/processes/torch_communicator.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 namespace {
 
 /// What a process brings to share() or collect().
@@ -150,4 +149,4 @@ void run_in_threads(
     std::rethrow_exception(first);
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -5,8 +5,7 @@
 
 #include "train/processes/communicator.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// What threads that play processes speak through.
 enum class Through {
@@ -23,4 +22,4 @@ void run_in_threads(
     const std::function<void(const std::shared_ptr<Communicator>&)>& work,
     Through through = Through::kMemory);
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -10,8 +10,7 @@
 #include "base/safetensors.h"
 #include "base/signals.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 ModelOptions tiny_model(BlockKind kind) {
   ModelOptions options;
@@ -124,4 +123,4 @@ std::map<std::string, std::string> tensors_of(const std::filesystem::path& file)
   return tensors;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

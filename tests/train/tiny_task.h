@@ -9,8 +9,7 @@
 #include "train/train_loop.h"
 #include "train/trainer.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Sentences of random digit words and what they become, as files, and a
 /// configuration that trains a one-layer model on them without dropout.
@@ -60,4 +59,4 @@ inline std::vector<std::vector<std::string>*> file_lists(DataOptions& data) {
 /// All tensors of a safetensors file, as bytes.
 std::map<std::string, std::string> tensors_of(const std::filesystem::path& file);
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

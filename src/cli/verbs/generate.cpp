@@ -31,16 +31,17 @@ std::string summary(const GenerationReport& report) {
 }  // namespace
 
 void generate(const GenerateArguments& arguments, const BackendOpener& opener, std::ostream& out) {
-  arguments.sampling.validate(arguments.names);
+  validate(arguments.sampling, arguments.names);
   const FilesInUse files({arguments.model});
   const LanguageSystem model = open_language_model(arguments.model, opener);
+  SamplingOptions sampling = arguments.sampling;
+  sampling.seed = static_cast<uint64_t>(arguments.seed);
   char last = '\n';
   const GenerationReport report = generate_text(
       model,
       arguments.prompt,
       {.length = arguments.length,
-       .seed = arguments.seed,
-       .sampling = arguments.sampling,
+       .sampling = sampling,
        .workers = arguments.workers,
        .names = arguments.names},
       [&](const std::string& text) {

@@ -32,7 +32,8 @@ class KeyCollector {
 template <class Options>
 std::vector<std::string> keys_of() {
   KeyCollector collector;
-  Options().visit(collector);
+  Options options;
+  visit_options(options, collector);
   return collector.keys;
 }
 
@@ -76,45 +77,43 @@ std::vector<std::string> keys_in(const Json& table) {
 
 }  // namespace
 
-std::optional<RequestOptions> read_request_options(
+void read_request_options(
     const std::vector<JsonMember>& members,
     const std::function<bool(const std::string&)>& is_other,
-    const TranslatorOptions& all) {
+    const DecodingOptions& all,
+    TranslationRequest& request) {
   const Json search = table_of<SearchOptions>(members, is_other);
   const Json sampling = table_of<SamplingOptions>(members, is_other);
   const Json draws = table_of<DrawOptions>(members, is_other);
   if (search.empty() && sampling.empty() && draws.empty())
-    return std::nullopt;
+    return;
   const OptionNames names("");
-  RequestOptions own{.search = all.search};
-  DrawOptions draw{.sample = all.sampling.has_value()};
+  DrawOptions draw{.sample = request.sampling.has_value()};
   read_options(draws, "", draw);
   if (draw.seed < 0)
     fail_usage(names("seed"), " must be at least 0, but got ", draw.seed);
-  SamplingOptions how = all.sampling.value_or(SamplingOptions());
+  SamplingOptions how = request.sampling.value_or(SamplingOptions());
   read_options(sampling, "", how);
-  how.validate(names);
-  read_options(search, "", own.search);
-  // As on the command line: a list fits into a beam that is asked for.
-  if (!search.contains("n_best"))
-    own.search.n_best = std::min(own.search.n_best, own.search.beam);
+  validate(how, names);
+  read_options(search, "", request.search);
   if (sampling.contains("ban_unknown"))
-    own.ban_unknown = how.ban_unknown;
+    request.search.ban_unknown = how.ban_unknown;
   if (draws.contains("seed"))
-    own.seed = static_cast<uint64_t>(draw.seed);
+    how.seed = static_cast<uint64_t>(draw.seed);
+  DecodingOptions resolved = resolve_search(request.search, all);
+  request.sampling.reset();
   if (draw.sample) {
     refuse_beside_draws(keys_in(search), names);
-    own.search = without_beam(own.search);
-    own.sampling = how;
-    own.sampling->ban_unknown = false;  // own.ban_unknown says it
+    resolved = without_beam(resolved);
+    how.ban_unknown = false;  // the search's says it
+    request.sampling = how;
   } else {
     std::vector<std::string> given = keys_in(sampling);
-    if (own.seed)
+    if (how.seed)
       given.emplace_back("seed");
     refuse_without_draws(given, names, "\"sample\": true");
   }
-  own.search.validate(names);
-  return own;
+  resolved.validate(names);
 }
 
 }  // namespace seqconv::internal::verbs

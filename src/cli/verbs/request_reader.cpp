@@ -75,9 +75,9 @@ RequestReader::RequestReader(
     const std::string& input,
     std::istream& in,
     InputFormat format,
-    const TranslatorOptions& options,
+    const RequestDefaults& all,
     const TextPipeline& text)
-    : options_(options), text_(text), format_(std::move(format)) {
+    : all_(all), text_(text), format_(std::move(format)) {
   if (format_.format != TextFormat::kText && is_fairseq_data(input))
     fail_usage(
         format_.document_key.empty() && format_.stories.empty()
@@ -97,14 +97,14 @@ RequestReader::RequestReader(
     const std::string& name,
     int64_t lines_before,
     InputFormat format,
-    const TranslatorOptions& options,
+    const RequestDefaults& all,
     const TextPipeline& text)
-    : options_(options), text_(text), format_(std::move(format)) {
+    : all_(all), text_(text), format_(std::move(format)) {
   sentences_.emplace(piece, name, BadBytes::kReplace, lines_before);
 }
 
 /// What is read before an error stays.
-void RequestReader::read_line(TranslationRequest& request, RequestOrigin& origin) const {
+void RequestReader::read_line(TranslationInput& request, RequestOrigin& origin) const {
   const std::string& line = sentences_->line();
   switch (format_.format) {
     case TextFormat::kText:
@@ -119,7 +119,7 @@ void RequestReader::read_line(TranslationRequest& request, RequestOrigin& origin
 }
 
 /// It becomes an object as others have it, so that its summary can be scored.
-void RequestReader::read_named_story(TranslationRequest& request, RequestOrigin& origin) const {
+void RequestReader::read_named_story(TranslationInput& request, RequestOrigin& origin) const {
   const std::string& name = sentences_->line();
   origin.members = {text_member("id", name)};
   TextSource source(sentences_->where());
@@ -132,7 +132,7 @@ void RequestReader::read_named_story(TranslationRequest& request, RequestOrigin&
   request.ids = encode(story.article);
 }
 
-void RequestReader::read_object(TranslationRequest& request, RequestOrigin& origin) const {
+void RequestReader::read_object(TranslationInput& request, RequestOrigin& origin) const {
   const std::string& line = sentences_->line();
   const std::string where = sentences_->where();
   auto members = json_members(line, where);
@@ -156,18 +156,15 @@ void RequestReader::read_object(TranslationRequest& request, RequestOrigin& orig
       "\", but got ",
       shorten(line));
   request.target_prefix = read_prefix(origin);
-  const auto own = located(
+  located(
       [&] { return where; },
       [&] {
-        return read_request_options(
-            origin.members, [&](const std::string& name) { return is_document(name); }, options_);
+        read_request_options(
+            origin.members,
+            [&](const std::string& name) { return is_document(name); },
+            all_.search,
+            request);
       });
-  if (own) {
-    request.search = own->search;
-    request.sampling = own->sampling;
-    request.ban_unknown = own->ban_unknown;
-    origin.seed = own->seed;
-  }
   request.ids = encode(*text);
 }
 
@@ -188,7 +185,8 @@ std::vector<int32_t> RequestReader::encode(const std::string& text) const {
 }
 
 void RequestReader::add_sentence(Buffer& buffer) const {
-  TranslationRequest request;
+  TranslationInput request;
+  request.sampling = all_.sampling;
   RequestOrigin origin;
   if (!sentences_->is_text()) {
     request.ids = sentences_->ids();

@@ -23,8 +23,7 @@ struct RequestOrigin {
   int64_t number = 0;  ///< of the line
   /// Where the line is and why it cannot be translated; "": it can.
   std::string error;
-  std::optional<uint64_t> seed{};  ///< of its draws, where it says one
-  bool several = false;            ///< it asks for several results
+  bool several = false;  ///< it asks for several results
 };
 
 /// What the lines of an input are.
@@ -38,37 +37,41 @@ struct InputFormat {
   bool summaries = false;              ///< line ends of a prefix stand between sentences
 };
 
+/// How lines are translated where their requests say nothing else.
+struct RequestDefaults {
+  DecodingOptions search;
+  std::optional<SamplingOptions> sampling{};  ///< drawn, where given
+};
+
 /// Translation requests, a buffer at a time, from a file or a stream: plain
 /// lines, JSON objects, names of stories, or the ids of fairseq's binarised
 /// data. Invalid UTF-8 becomes U+FFFD, NUL a blank, but not in stories.
 class RequestReader {
  public:
   struct Buffer {
-    std::vector<TranslationRequest> requests;  ///< empty where a line failed
-    std::vector<RequestOrigin> origins;        ///< one a request
+    std::vector<TranslationInput> requests;  ///< empty where a line failed
+    std::vector<RequestOrigin> origins;      ///< one a request
   };
 
-  /// Reads the file `input`, or `in` when it is "". `options` are for what
-  /// requests leave open, `text` is of the model's source side; both must
-  /// outlive the reader. UsageError for anything else than text in binarised
+  /// Reads the file `input`, or `in` when it is "". `text` is of the model's source side and
+  /// must outlive the reader. UsageError for anything else than text in binarised
   /// data.
   RequestReader(
       const std::string& input,
       std::istream& in,
       InputFormat format,
-      const TranslatorOptions& options,
+      const RequestDefaults& all,
       const TextPipeline& text);
 
   /// Reads plain lines, objects or names from a stream that is a piece of a
   /// file: `name` is the file's, for messages, and `lines_before` the number of
-  /// its lines in front. Stream, `options` and `text` must outlive
-  /// the reader.
+  /// its lines in front. Stream and `text` must outlive the reader.
   RequestReader(
       std::istream& piece,
       const std::string& name,
       int64_t lines_before,
       InputFormat format,
-      const TranslatorOptions& options,
+      const RequestDefaults& all,
       const TextPipeline& text);
 
   /// Up to `count` requests, none for blank lines between JSON objects; false
@@ -85,15 +88,15 @@ class RequestReader {
 
  private:
   void add_sentence(Buffer& buffer) const;
-  void read_line(TranslationRequest& request, RequestOrigin& origin) const;
-  void read_object(TranslationRequest& request, RequestOrigin& origin) const;
-  void read_named_story(TranslationRequest& request, RequestOrigin& origin) const;
+  void read_line(TranslationInput& request, RequestOrigin& origin) const;
+  void read_object(TranslationInput& request, RequestOrigin& origin) const;
+  void read_named_story(TranslationInput& request, RequestOrigin& origin) const;
   std::string read_prefix(const RequestOrigin& origin) const;
   bool is_document(const std::string& name) const;
   std::vector<int32_t> encode(const std::string& text) const;
 
   std::optional<SentenceReader> sentences_;
-  const TranslatorOptions& options_;
+  RequestDefaults all_;
   const TextPipeline& text_;
   InputFormat format_;
   int64_t blank_lines_ = 0;

@@ -38,12 +38,20 @@ std::string with_members(
   return object + "}";
 }
 
+/// Symbols joined by blanks.
+std::string joined(const std::vector<std::string>& tokens) {
+  std::string text;
+  for (const std::string& token : tokens)
+    text += text.empty() ? token : " " + token;
+  return text;
+}
+
 Json list_of(const Translations& translations) {
   Json list = Json::array();
   for (const Translation& translation : translations)
     list.push_back(
         {{"text", translation.text},
-         {"tokens", translation.tokens},
+         {"tokens", joined(translation.tokens)},
          {"score", translation.score},
          {"log_probability", translation.log_probability},
          {"token_scores", translation.token_scores}});

@@ -62,12 +62,12 @@ class Meter {
 };
 
 // The command line's settings over those that the (first) model came with.
-SearchOptions merge_search(const TranslateArguments& arguments, const TranslationSystem& model) {
+DecodingOptions merge_search(const TranslateArguments& arguments, const TranslationSystem& model) {
   const Json given = write_options(arguments.search);
   Json merged = write_options(model.decoding);
   for (const std::string& key : arguments.search_given)
     merged[key] = given[key];
-  SearchOptions search;
+  DecodingOptions search;
   read_options(merged, "", search);
   // The model's own list is not longer than a beam that was asked for.
   if (std::ranges::count(arguments.search_given, "n_best") == 0)
@@ -80,7 +80,7 @@ SearchOptions merge_search(const TranslateArguments& arguments, const Translatio
 
 // What was asked for beyond learned positions is not given in silence.
 void warn_of_positions(const TranslateArguments& arguments, int64_t positions) {
-  const SearchOptions& search = arguments.search;
+  const DecodingOptions& search = arguments.search;
   for (const auto& [key, value] :
        {std::pair{"max_length_b", search.max_length_b}, {"min_length", search.min_length}})
     if (positions > 0 && value >= positions && std::ranges::count(arguments.search_given, key) > 0)
@@ -107,32 +107,38 @@ struct PartFiles {
   PartWriter out;
 };
 
+/// A translation of all lines; what it refers to outlives it.
+struct TranslationRun {
+  const TranslateArguments& arguments;
+  const Translator& translator;
+  const FilesInUse& files;
+  InputFormat input;
+
+  const TranslationSystem& system() const { return translator.system(); }
+  RequestDefaults defaults() const { return {translator.options().search, arguments.sampling}; }
+};
+
 /// The input, a buffer at a time, and the output; what results say is told.
 class BufferedLines : public TranslationLists {
  public:
   /// `part`: where a part is translated, what `reader` and `out` belong to; the
   /// lines go on behind its progress.
   BufferedLines(
-      const TranslateArguments& arguments,
-      const Translator& translator,
-      const FilesInUse& files,
-      RequestReader reader,
-      std::ostream& out,
-      PartFiles* part = nullptr)
-      : arguments_(arguments),
-        translator_(translator),
-        files_(files),
+      const TranslationRun& run, RequestReader reader, std::ostream& out, PartFiles* part = nullptr)
+      : arguments_(run.arguments),
+        translator_(run.translator),
+        files_(run.files),
         reader_(std::move(reader)),
-        format_(output_format(arguments, input_format(arguments, translator.system().documents))),
-        writer_(arguments, format_, several()),
+        format_(output_format(run.arguments, run.input)),
+        writer_(run.arguments, format_, several()),
         progress_(part == nullptr ? PartProgress{} : part->out.progress()),
         replaced_before_(progress_.replaced),
         blank_before_(progress_.blank),
-        failed_(on_failure(arguments.strict), progress_.failed),
+        failed_(on_failure(run.arguments.strict), progress_.failed),
         part_(part),
         out_(out) {}
 
-  bool read(std::vector<TranslationRequest>& requests) override {
+  bool read(std::vector<TranslationInput>& requests) override {
     Read next;
     RequestReader::Buffer& buffer = next.buffer;
     if (!reader_.read(arguments_.buffer_lines, buffer))
@@ -140,8 +146,9 @@ class BufferedLines : public TranslationLists {
     requests.swap(buffer.requests);
     for (size_t i = 0; i < requests.size(); ++i) {
       RequestOrigin& origin = buffer.origins[i];
-      requests[i].seed = origin.seed.value_or(
-          mix_words(static_cast<uint64_t>(arguments_.seed), static_cast<uint64_t>(origin.number)));
+      if (requests[i].sampling && !requests[i].sampling->seed)
+        requests[i].sampling->seed =
+            mix_words(static_cast<uint64_t>(arguments_.seed), static_cast<uint64_t>(origin.number));
       settle_results(requests[i], origin);
     }
     note_place(next);
@@ -150,7 +157,7 @@ class BufferedLines : public TranslationLists {
     return true;
   }
 
-  void write(const std::vector<TranslationResult>& results) override {
+  void write(const std::vector<TranslationOutcome>& results) override {
     files_.check_not_written();
     Read first = take_first();
     RequestReader::Buffer& buffer = first.buffer;
@@ -184,15 +191,16 @@ class BufferedLines : public TranslationLists {
   bool several() const { return translator_.options().search.n_best > 1; }
 
   /// Lines of text are one a request where none has several.
-  void settle_results(TranslationRequest& request, RequestOrigin& origin) const {
-    origin.several = request.search && request.search->n_best > 1;
+  void settle_results(TranslationInput& request, RequestOrigin& origin) const {
+    const int64_t n_best = resolve_search(request.search, translator_.options().search).n_best;
+    origin.several = n_best > 1;
     if (!origin.several || several() || format_ == OutputFormat::kJson)
       return;
     origin.error = concat(
         origin.where,
         ": n_best above 1 needs ",
         "--format json, or --n-best above 1 for all lines, but got ",
-        request.search->n_best);
+        n_best);
     request = {};
   }
 
@@ -229,7 +237,7 @@ class BufferedLines : public TranslationLists {
     return first;
   }
 
-  void write_line(RequestOrigin& origin, const TranslationResult& result) {
+  void write_line(RequestOrigin& origin, const TranslationOutcome& result) {
     symbols_ += result.symbols;
     progress_.cut += result.source_cut;
     // Cuts that the model wants are counted, not told one by one.
@@ -264,27 +272,14 @@ class BufferedLines : public TranslationLists {
   std::ostream& out_;
 };
 
-void translate_stream(
-    const TranslateArguments& arguments,
-    const Translator& translator,
-    const FilesInUse& files,
-    std::istream& in,
-    std::ostream& out) {
-  const TranslationSystem& system = translator.system();
+void translate_stream(const TranslationRun& run, std::istream& in, std::ostream& out) {
   BufferedLines lines(
-      arguments,
-      translator,
-      files,
-      RequestReader(
-          arguments.input,
-          in,
-          input_format(arguments, system.documents),
-          translator.options(),
-          *translator.system().text.source),
+      run,
+      RequestReader(run.arguments.input, in, run.input, run.defaults(), *run.system().text.source),
       out);
-  translator.translate(lines);
+  run.translator.translate(lines);
   lines.finish();
-  report(lines.progress(), system);
+  report(lines.progress(), run.system());
 }
 
 /// A part cut anywhere in a file is that of lines only where the file stays.
@@ -314,30 +309,22 @@ PartFiles open_part(const PartsFolder& folder, const std::string& input, const B
   return {{input, range}, {folder, start}};
 }
 
-void translate_part(
-    const TranslateArguments& arguments,
-    const Translator& translator,
-    const FilesInUse& files,
-    const PartsFolder& folder,
-    const Json& job) {
-  const std::string& input = arguments.input;
-  const ByteRange range = lines_of_part(input, arguments.part);
+void translate_part(const TranslationRun& run, const PartsFolder& folder, const Json& job) {
+  const std::string& input = run.arguments.input;
+  const ByteRange range = lines_of_part(input, run.arguments.part);
   PartFiles part = open_part(folder, input, range);
-  const TranslationSystem& system = translator.system();
   BufferedLines lines(
-      arguments,
-      translator,
-      files,
+      run,
       RequestReader(
           part.in,
           input,
           part.out.progress().lines,
-          input_format(arguments, system.documents),
-          translator.options(),
-          *translator.system().text.source),
+          run.input,
+          run.defaults(),
+          *run.system().text.source),
       part.out.stream(),
       &part);
-  translator.translate(lines);
+  run.translator.translate(lines);
   lines.finish();
   SEQCONV_CHECK(
       part.in.position() == range.end && fingerprint(input) == job["input"],
@@ -390,7 +377,6 @@ void translate(
   TranslationSystem system = open_translation(models, opener, arguments.shortlist);
   TranslatorOptions options;
   options.search = merge_search(arguments, system);
-  options.sampling = arguments.sampling;
   options.ban_unknown = arguments.ban_unknown;
   options.names = arguments.names;
   options.batch_tokens = arguments.batch_tokens;
@@ -398,13 +384,15 @@ void translate(
   options.max_source_tokens = arguments.max_source_tokens;
   warn_of_positions(arguments, system.backend->limits().target);
   const Translator translator(std::move(system), options);
+  const TranslationRun run{
+      arguments, translator, files, input_format(arguments, translator.system().documents)};
   if (!folder)
-    return translate_stream(arguments, translator, files, in, out);
-  const Json job = describe_job(arguments, translator);
+    return translate_stream(run, in, out);
+  const Json job = describe_job(arguments, translator, run.input);
   files.check_same();  // so that what is described is what was opened
   folder->enter(job);
   if (const auto lock = folder->lock(); !folder->is_done())
-    translate_part(arguments, translator, files, *folder, job);
+    translate_part(run, *folder, job);
   join_parts(arguments, translator.system(), *folder);
 }
 

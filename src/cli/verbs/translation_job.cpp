@@ -32,9 +32,9 @@ Json describe_summary(const TranslateArguments& arguments, const InputFormat& in
 
 }  // namespace
 
-Json describe_job(const TranslateArguments& arguments, const Translator& translator) {
+Json describe_job(
+    const TranslateArguments& arguments, const Translator& translator, const InputFormat& input) {
   const TranslationSystem& system = translator.system();
-  const InputFormat input = input_format(arguments, system.documents);
   Json job = {
       {"seqconv", SEQCONV_VERSION},
       {"parts", arguments.part.count},

@@ -47,7 +47,7 @@ struct InputPart {
 struct TranslateArguments {
   std::vector<std::string> models;
   Links links = Links::kInside;  ///< of models, and of the folders of stories
-  SearchOptions search;
+  DecodingOptions search;
   std::vector<std::string> search_given;  ///< keys set on the command line;
                                           ///< the model's defaults fill others
   /// Translations are drawn, not searched for, where given.

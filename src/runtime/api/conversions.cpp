@@ -1,84 +1,16 @@
 #include "runtime/api/conversions.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "base/random.h"
 #include "base/threads.h"
 #include "runtime/api/guarded.h"
-#include "search/sampled_search.h"
 
 namespace seqconv {
 namespace {
 
 constexpr int64_t kMostThreads = 1024;
 constexpr uint64_t kStandardSeed = 1;  // the program's as well
-
-template <class T>
-void set(T& option, const std::optional<T>& given) {
-  if (given)
-    option = *given;
-}
-
-internal::SearchOptions to_search(const SearchSettings& given, internal::SearchOptions options) {
-  set(options.beam, given.beam);
-  set(options.n_best, given.n_best);
-  set(options.length_penalty, given.length_penalty);
-  set(options.max_length_a, given.max_length_a);
-  set(options.max_length_b, given.max_length_b);
-  set(options.min_length, given.min_length);
-  set(options.no_repeat_ngram, given.no_repeat_ngram);
-  set(options.unknown_penalty, given.unknown_penalty);
-  set(options.stepwise_length_penalty, given.stepwise_length_penalty);
-  // The model's own list is not longer than a beam that was asked for.
-  if (!given.n_best)
-    options.n_best = std::min(options.n_best, options.beam);
-  return options;
-}
-
-/// Names what is a search's alone beside draws; "": nothing.
-std::string fault_beside_draws(const SearchSettings& search) {
-  std::vector<std::string> given;
-  if (search.beam)
-    given.emplace_back("beam");
-  if (search.stepwise_length_penalty)
-    given.emplace_back("stepwise_length_penalty");
-  try {
-    internal::refuse_beside_draws(given, "");
-    return "";
-  } catch (const internal::UsageError& error) {
-    return error.what();
-  }
-}
-
-Translation to_translation(const internal::Translation& found) {
-  Translation translation{
-      .text = found.text,
-      .tokens = {},
-      .score = found.score,
-      .log_probability = found.log_probability,
-      .token_scores = found.token_scores};
-  std::istringstream tokens(found.tokens);
-  for (std::string token; std::getline(tokens, token, ' ');)
-    translation.tokens.push_back(token);
-  return translation;
-}
-
-Status to_status(internal::RequestStatus status) {
-  switch (status) {
-    case internal::RequestStatus::kDone:
-      return Status::kOk;
-    case internal::RequestStatus::kInvalid:
-      return Status::kInvalid;
-    case internal::RequestStatus::kFailed:
-      return Status::kFailed;
-    case internal::RequestStatus::kOutOfMemory:
-      return Status::kOutOfMemory;
-    case internal::RequestStatus::kStopped:
-      return Status::kCancelled;
-  }
-  return Status::kFailed;
-}
 
 }  // namespace
 
@@ -113,81 +45,32 @@ internal::RootedPath to_path(const std::string& model, const RuntimeOptions& opt
 }
 
 internal::RuntimeBackends to_backends(const RuntimeOptions& options) {
-  const int64_t memory = options.logits_bytes;
-  switch (options.compute) {
-    case ComputeType::kModel:
-      return internal::RuntimeBackends(internal::ComputeType::kModel, memory);
-    case ComputeType::kAuto:
-      return internal::RuntimeBackends(internal::ComputeType::kAuto, memory);
-    case ComputeType::kFloat32:
-      return internal::RuntimeBackends(internal::ComputeType::kFloat32, memory);
-    case ComputeType::kBfloat16:
-      return internal::RuntimeBackends(internal::ComputeType::kBfloat16, memory);
-    case ComputeType::kInt8:
-      return internal::RuntimeBackends(internal::ComputeType::kInt8, memory);
-  }
-  throw OptionError(internal::concat(
-      "compute must be one of ComputeType, but got ", static_cast<int>(options.compute)));
+  const auto& names = internal::EnumNames<ComputeType>::kNames;
+  if (std::ranges::none_of(names, [&](const auto& of) { return of.second == options.compute; }))
+    throw OptionError(internal::concat(
+        "compute must be one of ComputeType, but got ", static_cast<int>(options.compute)));
+  return internal::RuntimeBackends(options.compute, options.logits_bytes);
 }
 
-internal::SamplingOptions to_sampling(const SamplingSettings& settings) {
-  return {
-      .temperature = settings.temperature,
-      .top_k = settings.top_k,
-      .top_p = settings.top_p,
-      .ban_unknown = settings.ban_unknown};
+internal::TranslationInput to_input(const TranslationRequest& request, uint64_t number) {
+  internal::TranslationInput input{request};
+  if (input.sampling && !input.sampling->seed)
+    input.sampling->seed = internal::mix_words(kStandardSeed, number);
+  return input;
 }
 
-internal::TranslationRequest to_request(
-    const TranslationRequest& request, const internal::SearchOptions& defaults, uint64_t number) {
-  internal::TranslationRequest result{
-      .line = request.text,
-      .target_prefix = request.target_prefix,
-      .search = to_search(request.search, defaults),
-      .ban_unknown = request.search.ban_unknown};
-  if (request.sampling) {
-    result.sampling = to_sampling(*request.sampling);
-    result.seed = request.sampling->seed.value_or(internal::mix_words(kStandardSeed, number));
-    result.error = fault_beside_draws(request.search);
+TranslationResult to_result(const internal::TranslationOutcome& outcome) noexcept {
+  TranslationResult result;
+  try {
+    result = outcome;
+    if (std::string note = internal::unknown_note(outcome.symbols, "the text");
+        result.ok() && !note.empty())
+      result.notes.push_back(std::move(note));
+  } catch (const std::bad_alloc&) {
+    result.translations.clear();
+    internal::set_failure(result, Status::kOutOfMemory, internal::kOutOfMemory);
   }
   return result;
-}
-
-void set_failure(Result& result, Status status, const char* error) noexcept {
-  try {
-    result.error = error;
-    result.status = status;
-  } catch (const std::bad_alloc&) {
-    result.error = "out of memory";  // short enough to need none
-    result.status = Status::kOutOfMemory;
-  }
-}
-
-void set_outcome(Result& result, const internal::RequestOutcome& outcome) noexcept {
-  try {
-    result.notes = outcome.notes;
-  } catch (const std::bad_alloc&) {
-    return set_failure(result, Status::kOutOfMemory, internal::kOutOfMemory);
-  }
-  if (outcome.status != internal::RequestStatus::kDone)
-    set_failure(result, to_status(outcome.status), outcome.error.c_str());
-}
-
-TranslationResult to_result(const internal::TranslationResult& result) noexcept {
-  TranslationResult converted;
-  set_outcome(converted, result);
-  if (!converted.ok())
-    return converted;
-  try {
-    if (std::string note = internal::unknown_note(result.symbols, "the text"); !note.empty())
-      converted.notes.push_back(std::move(note));
-    for (const internal::Translation& translation : result.translations)
-      converted.translations.push_back(to_translation(translation));
-  } catch (const std::bad_alloc&) {
-    converted.translations.clear();
-    set_failure(converted, Status::kOutOfMemory, internal::kOutOfMemory);
-  }
-  return converted;
 }
 
 void require_ok(const Result& result) {

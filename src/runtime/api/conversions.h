@@ -4,7 +4,7 @@
 #include "runtime/runtime.h"
 #include "seqconv/runtime.h"
 
-/// Between the types of this library and those of the layers below.
+/// Between this library and the layers below.
 namespace seqconv {
 
 /// Counts the threads that are meant; OptionError for options that make no
@@ -19,19 +19,12 @@ internal::RootedPath to_path(const std::string& model, const RuntimeOptions& opt
 /// OptionError for a type that there is not.
 internal::RuntimeBackends to_backends(const RuntimeOptions& options);
 
-internal::SamplingOptions to_sampling(const SamplingSettings& settings);
+/// The request with the seed of its draws; number: its own in its call, from 1.
+internal::TranslationInput to_input(const TranslationRequest& request, uint64_t number);
 
-/// defaults: the model's own; number: the request's in its call, from 1.
-internal::TranslationRequest to_request(
-    const TranslationRequest& request, const internal::SearchOptions& defaults, uint64_t number);
-
-/// Status, error and notes. Where there is not memory enough for them the
-/// result says that.
-void set_outcome(Result& result, const internal::RequestOutcome& outcome) noexcept;
-void set_failure(Result& result, Status status, const char* error) noexcept;
-
-/// The result says so where there is not memory enough for a copy.
-TranslationResult to_result(const internal::TranslationResult& result) noexcept;
+/// The result, with a note on unknown symbols. It says so where there is not memory enough for
+/// a copy.
+TranslationResult to_result(const internal::TranslationOutcome& outcome) noexcept;
 
 /// RequestError or OutOfMemory for a result that is not ok.
 void require_ok(const Result& result);

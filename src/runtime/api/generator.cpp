@@ -17,14 +17,12 @@ class Generator::Impl {
       const std::function<void(const std::string&)>& write) const {
     const size_t at = internal::find_invalid_utf8(request.prompt);
     SEQCONV_CHECK(at == std::string_view::npos, "a prompt must be UTF-8, but is not at byte ", at);
-    const internal::SamplingOptions sampling = to_sampling(request.sampling);
-    sampling.validate("sampling");
+    internal::validate(request.sampling, "sampling");
     return generate_text(
         system,
         request.prompt,
         {.length = request.length,
-         .seed = static_cast<int64_t>(request.sampling.seed.value_or(1)),
-         .sampling = sampling,
+         .sampling = request.sampling,
          .show_prompt = false,
          .stop = stop,
          .workers = workers},
@@ -59,7 +57,6 @@ GenerationResult Generator::generate(
     const std::function<bool(std::string_view)>& on_text,
     const CancelToken& cancel) const {
   GenerationResult result;
-  internal::RequestOutcome outcome;
   CallerFunction heard;
   bool enough = false;
   const auto write = [&](const std::string& text) {
@@ -69,20 +66,19 @@ GenerationResult Generator::generate(
   };
   const auto stop = [&] { return enough || heard.has_thrown() || cancel.is_cancelled(); };
   guarded([&] {
-    run_request(outcome, [&] {
+    internal::run_request(result, [&] {
       const internal::GenerationReport report = impl_->run(request, stop, write);
       result.tokens = report.tokens;
       result.log_probability = report.log2_probability * std::numbers::ln2;
       if (std::string note = internal::unknown_note(
               {report.prompt_tokens, report.unknown_prompt_tokens}, "the prompt");
           !note.empty())
-        outcome.notes.push_back(std::move(note));
+        result.notes.push_back(std::move(note));
       if (report.stopped && !enough)
         throw internal::Stopped();
     });
   });
   heard.rethrow();
-  set_outcome(result, outcome);
   return result;
 }
 

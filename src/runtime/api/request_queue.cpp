@@ -36,10 +36,10 @@ uint64_t forks() {
 /// A request and to whom its result goes.
 class Waiting {
  public:
-  Waiting(internal::TranslationRequest request, const CancelToken& cancel)
+  Waiting(internal::TranslationInput request, const CancelToken& cancel)
       : request_(std::move(request)), cancel_(cancel) {}
 
-  const internal::TranslationRequest& request() const { return request_; }
+  const internal::TranslationInput& request() const { return request_; }
   std::future<TranslationResult> future() { return promise_.get_future(); }
   bool is_told() const { return is_told_; }
   bool is_cancelled() const { return cancel_.is_cancelled(); }
@@ -54,13 +54,13 @@ class Waiting {
     if (is_told_)
       return;
     TranslationResult result;
-    set_failure(result, status, error);
+    internal::set_failure(result, status, error);
     tell(std::move(result));
   }
   void cancel() { tell(Status::kCancelled, "cancelled before it was done"); }
 
  private:
-  internal::TranslationRequest request_;
+  internal::TranslationInput request_;
   CancelToken cancel_;
   std::promise<TranslationResult> promise_;
   bool is_told_ = false;
@@ -74,8 +74,7 @@ class RequestQueue::Workers {
   ~Workers();
 
   bool is_of_this_process() const { return forks_ == forks(); }
-  std::future<TranslationResult> add(
-      internal::TranslationRequest request, const CancelToken& cancel);
+  std::future<TranslationResult> add(internal::TranslationInput request, const CancelToken& cancel);
 
  private:
   using Requests = std::list<Waiting>;
@@ -113,7 +112,7 @@ RequestQueue::Workers::~Workers() {
 }
 
 std::future<TranslationResult> RequestQueue::Workers::add(
-    internal::TranslationRequest request, const CancelToken& cancel) {
+    internal::TranslationInput request, const CancelToken& cancel) {
   Requests own;
   std::future<TranslationResult> future = own.emplace_back(std::move(request), cancel).future();
   {
@@ -161,12 +160,12 @@ bool RequestQueue::Workers::take(Requests& taken) {
   const size_t count = std::min(share, kMostTogether);
   // Those with other options would come after these, not beside them. The first
   // is taken whatever they are: NaN is not even equal to itself.
-  const internal::TranslationRequest& first = waiting_.front().request();
+  const internal::TranslationInput& first = waiting_.front().request();
   for (auto next = waiting_.begin(); next != waiting_.end() && taken.size() < count;) {
     const auto own = next++;
     if (taken.empty() ||
-        (own->request().search == first.search && own->request().sampling == first.sampling &&
-         own->request().ban_unknown == first.ban_unknown))
+        (own->request().search == first.search &&
+         internal::draws_alike(own->request().sampling, first.sampling)))
       taken.splice(taken.end(), waiting_, own);
   }
   return true;
@@ -194,14 +193,14 @@ void RequestQueue::Workers::translate(Requests& taken) noexcept {
 }
 
 void RequestQueue::Workers::translate_together(const std::vector<Waiting*>& requests) const {
-  std::vector<internal::TranslationRequest> all;
+  std::vector<internal::TranslationInput> all;
   for (const Waiting* waiting : requests)
     all.push_back(waiting->request());
   translator_.translate(
       all,
       {.stop = [&] { return stops(requests); },
        .done =
-           [&](size_t i, const internal::TranslationResult& result) {
+           [&](size_t i, const internal::TranslationOutcome& result) {
              requests[i]->tell(to_result(result));
            }});
 }
@@ -239,7 +238,7 @@ RequestQueue::Workers& RequestQueue::workers() {
 }
 
 std::future<TranslationResult> RequestQueue::add(
-    internal::TranslationRequest request, const CancelToken& cancel) {
+    internal::TranslationInput request, const CancelToken& cancel) {
   return workers().add(std::move(request), cancel);
 }
 

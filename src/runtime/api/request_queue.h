@@ -21,8 +21,7 @@ class RequestQueue {
 
   /// The future gives a result and never throws. std::bad_alloc;
   /// internal::Error where no thread can be started.
-  std::future<TranslationResult> add(
-      internal::TranslationRequest request, const CancelToken& cancel);
+  std::future<TranslationResult> add(internal::TranslationInput request, const CancelToken& cancel);
 
  private:
   class Workers;

@@ -35,17 +35,8 @@ double Scorer::score(std::string_view source, std::string_view target) const {
 std::vector<ScoreResult> Scorer::score(
     const std::vector<ScoreRequest>& requests, const CancelToken& cancel) const {
   return guarded([&] {
-    std::vector<internal::ScoreRequest> pairs;
-    for (const ScoreRequest& request : requests)
-      pairs.push_back({request.source, request.target});
-    std::vector<ScoreResult> results;
-    for (const internal::ScoreResult& found : score_requests(
-             impl_->system, pairs, impl_->options, [&] { return cancel.is_cancelled(); })) {
-      ScoreResult& result = results.emplace_back();
-      set_outcome(result, found);
-      result.log_probability = found.log_probability;
-    }
-    return results;
+    return score_requests(
+        impl_->system, requests, impl_->options, [&] { return cancel.is_cancelled(); });
   });
 }
 

@@ -8,7 +8,7 @@ namespace seqconv {
 namespace {
 
 internal::TranslatorOptions translator_options(
-    const RuntimeOptions& options, const internal::SearchOptions& search, int64_t workers) {
+    const RuntimeOptions& options, const internal::DecodingOptions& search, int64_t workers) {
   internal::TranslatorOptions result;
   result.search = search;
   result.batch_tokens = options.batch_tokens;
@@ -26,16 +26,11 @@ class Translator::Impl {
         alone_(system, translator_options(options, system.decoding, /*workers=*/1)),
         queue_(alone_, threads) {}
 
-  internal::TranslationRequest converted(
-      const TranslationRequest& request, uint64_t number = 1) const {
-    return to_request(request, translator_.options().search, number);
-  }
-
   void run(const std::vector<TranslationRequest>& requests, const internal::TranslationHooks& hooks)
       const {
-    std::vector<internal::TranslationRequest> all;
+    std::vector<internal::TranslationInput> all;
     for (const TranslationRequest& request : requests)
-      all.push_back(converted(request, all.size() + 1));
+      all.push_back(to_input(request, all.size() + 1));
     translator_.translate(all, hooks);
   }
 
@@ -97,7 +92,7 @@ void Translator::translate(
         requests,
         {.stop = [&] { return heard.has_thrown() || cancel.is_cancelled(); },
          .done =
-             [&](size_t i, const internal::TranslationResult& result) {
+             [&](size_t i, const internal::TranslationOutcome& result) {
                heard.make([&] { on_result(i, to_result(result)); });
              }});
   });
@@ -106,7 +101,7 @@ void Translator::translate(
 
 std::future<TranslationResult> Translator::translate_async(
     TranslationRequest request, CancelToken cancel) const {
-  return guarded([&] { return impl_->queue().add(impl_->converted(request), cancel); });
+  return guarded([&] { return impl_->queue().add(to_input(request, 1), cancel); });
 }
 
 }  // namespace seqconv

@@ -12,8 +12,8 @@
 namespace seqconv::internal::report {
 namespace {
 
-using seqconv::testing::error_of;
-using seqconv::testing::TemporaryFolder;
+using seqconv::internal::testing::error_of;
+using seqconv::internal::testing::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;

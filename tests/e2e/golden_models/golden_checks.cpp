@@ -10,8 +10,7 @@
 #include "libtorch/nn/talk.h"
 #include "libtorch/ops/elementwise.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 namespace {
 
 /// The convolution inside a block and what comes before it.
@@ -153,4 +152,4 @@ void walk_layers(const GoldenModel& golden, const torch::nn::Module& model, int6
   walk.decoder(row, golden.translates() ? walk.encoder(row) : at::Tensor());
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -8,8 +8,7 @@
 
 /// What the tests of recorded models share. Bounds are those of the folders'
 /// README files.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 constexpr double kOutputs = 1e-4;    ///< absolute
 constexpr double kLoss = 1e-5;       ///< relative
@@ -30,4 +29,4 @@ void expect_hypothesis(const Hypothesis& found, const Json& wanted);
 /// convolutions, outputs of the layers.
 void walk_layers(const GoldenModel& golden, const torch::nn::Module& model, int64_t row);
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

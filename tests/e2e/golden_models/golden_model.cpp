@@ -9,8 +9,7 @@
 #include "model/checkpoint/import.h"
 #include "runtime/runtime.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 namespace fs = std::filesystem;
 namespace {
 
@@ -196,4 +195,4 @@ at::Tensor GoldenModel::theirs(
   return at::cat(rows).reshape(shapes_.at(name));
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -15,8 +15,7 @@
 #include "support/temporary_folder.h"
 
 /// A checkpoint of the reference code with what it computed, imported.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// What a folder of golden data is.
 enum class GoldenKind {
@@ -84,4 +83,4 @@ class GoldenModel {
   Json outputs_;
 };
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -126,7 +126,7 @@ TEST_P(GoldenTranslationModels, BeamSearch) {
   ASSERT_EQ(static_cast<int64_t>(rows.size()), golden_.rows());
   for (const auto& backend : golden_.translation_backends())
     for (const auto& [key, beam] : {std::pair<const char*, int64_t>{"beam5", 5}, {"greedy", 1}}) {
-      SearchOptions options{.beam = beam, .n_best = beam, .max_length_b = 60};
+      DecodingOptions options{.beam = beam, .n_best = beam, .max_length_b = 60};
       for (int64_t row = 0; row < golden_.rows(); ++row) {
         SCOPED_TRACE(concat(key, ", row ", row));
         const auto source = golden_.ids("src", row);

@@ -71,7 +71,7 @@ TEST_P(GoldenText, EveryLayer) {
 
 TEST_P(GoldenText, BeamSearch) {
   for (const auto& backend : golden_.translation_backends()) {
-    const auto found = [&](int64_t row, const SearchOptions& options) {
+    const auto found = [&](int64_t row, const DecodingOptions& options) {
       const auto source = golden_.ids("src", row);
       const auto decoder = backend->start({source});
       return search(*decoder, {{std::ssize(source) + 1, {}}}, options)[0];

@@ -185,7 +185,7 @@ TEST(DeviceCandidates, MakeTheSameSearchInEveryMode) {
   const std::vector<SearchInput> free = {{6, {}}, {3, {}}, {10, {}}};
   const std::vector<SearchInput> begun = {{6, {70, 3, 8}}, {3, {}}, {10, {5}}};
   const std::vector<int32_t> excluded = {3, 40, 298, 299};
-  const std::vector<SearchOptions> modes = {
+  const std::vector<DecodingOptions> modes = {
       {.beam = 1, .max_length_b = 12},
       {.beam = 4, .n_best = 4, .max_length_b = 12},
       {.beam = 20, .n_best = 20, .max_length_b = 9},

@@ -4,8 +4,7 @@
 #include <fstream>
 #include <string>
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Kilobytes behind a name in /proc/self/status.
 inline int64_t status_kb(const std::string& name) {
@@ -26,4 +25,4 @@ inline bool reset_peak() {
   return file.good();
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -5,8 +5,7 @@
 
 #include "test_models.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// A language model's options, of a translation model's decoder.
 inline ModelOptions as_language_model(ModelOptions options) {
@@ -52,4 +51,4 @@ inline std::vector<Variant> language_variants() {
   return variants;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

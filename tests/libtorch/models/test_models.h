@@ -8,8 +8,7 @@
 #include "libtorch/models/translation_model.h"
 #include "text/corpus/batch.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// A small two-layer model whose kernels are wider than its sentences.
 inline ModelOptions small_options(BlockKind kind) {
@@ -218,4 +217,4 @@ inline std::string variant_name(const ::testing::TestParamInfo<Variant>& info) {
   return info.param.name;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -8,8 +8,7 @@
 
 #include "libtorch/nn/state.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Feeds x [N, T, C] in the given chunks through step(first, count, position)
 /// -> [N, count, C].
@@ -47,4 +46,4 @@ inline void randomise(const torch::nn::Module& module) {
     at::Tensor(item.value()).normal_(0, 0.5);
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

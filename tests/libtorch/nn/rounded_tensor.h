@@ -4,8 +4,7 @@
 
 /// Values with a bound on how far rounding can have moved them: what a
 /// computation in bfloat16 may differ by, derived operation by operation.
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Half a unit in the last of bfloat16's eight bits, relative.
 inline constexpr double kBFloat16Rounding = 1.0 / 256;
@@ -69,4 +68,4 @@ inline Rounded sigmoid_slope(const Rounded& s) {
   return s * Rounded(1 - s.value, s.error);
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

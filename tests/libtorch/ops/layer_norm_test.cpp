@@ -148,7 +148,7 @@ TEST(LayerNormOp, GradientsThatNobodyAskedForAreNotComputed) {
       return dropout_add_layer_norm(in[0], in[1], in[2], in[3], p, 21);
     };
     const at::Tensor grad = random_normal({9, 16}, at::kDouble);
-    const auto all = seqconv::testing::differentiate(function, inputs, grad).grads;
+    const auto all = seqconv::internal::testing::differentiate(function, inputs, grad).grads;
     for (int set = 1; set < 16; ++set) {
       SCOPED_TRACE(concat("p ", p, " set ", set));
       const auto wants = [&](size_t i) { return (set >> i & 1) != 0; };
@@ -156,16 +156,16 @@ TEST(LayerNormOp, GradientsThatNobodyAskedForAreNotComputed) {
       for (size_t i = 0; i < 4; ++i)
         in.push_back(inputs[i].clone().requires_grad_(wants(i)));
       const at::Tensor y = function(in);
-      const auto calls = seqconv::testing::recorded_calls([&] { y.backward(grad); });
+      const auto calls = seqconv::internal::testing::recorded_calls([&] { y.backward(grad); });
       // x and the residual share theirs without dropout, weight and bias come
       // together.
       const int made = (wants(0) || wants(1) ? 1 : 0) + (wants(0) && p > 0 ? 1 : 0) +
           (wants(2) || wants(3) ? 2 : 0);
-      EXPECT_EQ(seqconv::testing::count_calls(calls, "aten::empty_like"), made);
+      EXPECT_EQ(seqconv::internal::testing::count_calls(calls, "aten::empty_like"), made);
       for (size_t i = 0; i < 4; ++i) {
         ASSERT_EQ(in[i].grad().defined(), wants(i));
         if (wants(i)) {
-          EXPECT_LE(seqconv::testing::relative_error(in[i].grad(), all[i]), 1e-14) << i;
+          EXPECT_LE(seqconv::internal::testing::relative_error(in[i].grad(), all[i]), 1e-14) << i;
         }
       }
     }

@@ -12,8 +12,8 @@ using namespace internal;
 namespace {
 
 using namespace testing;
-using seqconv::testing::golden_files;
-using seqconv::testing::GoldenCase;
+using seqconv::internal::testing::golden_files;
+using seqconv::internal::testing::GoldenCase;
 
 at::Tensor tensor_of(const GoldenCase& golden, const std::string& name) {
   const auto values = golden.values(name);

@@ -14,6 +14,7 @@
 /// tensors that live on the CPU and with results that do. A CUDA device takes
 /// no float64: there it is float32, and results are float64 again.
 namespace seqconv::ops::device {
+using namespace internal;
 
 /// On the present device, float64 as it is.
 inline at::Tensor moved_there(const at::Tensor& tensor) {

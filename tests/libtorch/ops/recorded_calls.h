@@ -14,7 +14,7 @@
 
 /// Which operators of the dispatcher a piece of code calls: for tests that
 /// count work.
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 struct RecordedCall {
   std::string name;  ///< such as "seqconv::internal::talk_backward"
@@ -87,4 +87,4 @@ inline void expect_only_wanted_gradients(
   }
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

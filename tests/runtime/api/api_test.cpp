@@ -64,7 +64,7 @@ TEST(ApiTranslator, ChoosesAmongTheWordsOfAShortlist) {
 
 TEST(ApiTranslator, FollowsLinksOutOfAFolderOnlyWhereItIsTold) {
   namespace fs = std::filesystem;
-  const testing::TemporaryFolder cache;
+  const internal::testing::TemporaryFolder cache;
   for (const auto& entry : fs::directory_iterator(kModel))
     fs::create_symlink(entry.path(), cache.path() / entry.path().filename());
   const std::string model = cache.path();
@@ -123,7 +123,7 @@ TEST(ApiTranslator, AFailingRequestLeavesTheOthers) {
   all[1].text = "dalan \xff";
   all[2].search.beam = 0;
   all[3].target_prefix = "\xff";
-  all[4].sampling = SamplingSettings{.temperature = std::nan("")};
+  all[4].sampling = SamplingOptions{.temperature = std::nan("")};
   const auto results = translator.translate(all);
   EXPECT_TRUE(results[0].ok());
   EXPECT_THAT(results[1].error, HasSubstr("UTF-8, but is not at byte 6"));
@@ -271,8 +271,8 @@ TEST(ApiErrors, NumbersBeyondTheirTypesAreInvalid) {
     all[0].search.length_penalty = number;
     all[1].search.max_length_a = number;
     all[2].search.unknown_penalty = number;
-    all[3].sampling = SamplingSettings{.temperature = number};
-    all[4].sampling = SamplingSettings{.top_p = number};
+    all[3].sampling = SamplingOptions{.temperature = number};
+    all[4].sampling = SamplingOptions{.top_p = number};
     all[5].search.min_length = int64_t{1} << 40;
     const auto results = translator.translate(all);
     for (size_t i = 0; i < all.size(); ++i) {
@@ -299,13 +299,13 @@ TEST(ApiErrors, ContradictionsAreInvalidAndNameBoth) {
       "min_length must be at most max_length_b (12) where max_length_a is 0, but got 13");
   EXPECT_THAT(
       error([](auto& own) {
-        own.sampling = SamplingSettings{};
+        own.sampling = SamplingOptions{};
         own.search.beam = 7;
       }),
       HasSubstr("beam is that of a search, but translations are drawn"));
   EXPECT_THAT(
       error([](auto& own) {
-        own.sampling = SamplingSettings{};
+        own.sampling = SamplingOptions{};
         own.search.stepwise_length_penalty = true;
       }),
       HasSubstr("stepwise_length_penalty is that of a search"));
@@ -320,7 +320,7 @@ TEST(ApiErrors, AResultWithoutAProbabilityHasFailed) {
   }
   all[0].search.min_length = 400;  // more words than there are
   all[1].search.min_length = 400;
-  all[1].sampling = SamplingSettings{};
+  all[1].sampling = SamplingOptions{};
   const auto results = translator.translate(all);
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(results[i].status, Status::kFailed);
@@ -334,7 +334,7 @@ TEST(ApiErrors, AResultWithoutAProbabilityHasFailed) {
 TEST(ApiDraws, OfEqualRequestsDifferUnlessTheySayTheirSeed) {
   const Translator translator(kModel, {.threads = 2});
   TranslationRequest own = request("dalan mira");
-  own.sampling = SamplingSettings{.temperature = 2};
+  own.sampling = SamplingOptions{.temperature = 2};
   const auto texts = [&] {
     std::vector<std::string> texts;
     for (const auto& result : translator.translate(std::vector(12, own)))
@@ -357,7 +357,7 @@ TEST(ApiTranslator, NeverGivesUnknownWordsThatAreBanned) {
     all[i].search.unknown_penalty = -30;
     all[i].search.ban_unknown = i % 2 == 1;
     if (i > 1)
-      all[i].sampling = SamplingSettings{.seed = 3};
+      all[i].sampling = SamplingOptions{.seed = 3};
   }
   const auto results = translator.translate(all);
   for (size_t i = 0; i < all.size(); ++i) {

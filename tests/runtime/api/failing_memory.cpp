@@ -40,7 +40,7 @@ void* allocate(size_t size, size_t alignment) {
 
 }  // namespace
 
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 FailingMemory::FailingMemory(const Plan& plan) {
   failures = 0;
@@ -60,7 +60,7 @@ bool FailingMemory::has_failed() const {
   return failures > 0;
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing
 
 // Those of the whole program, libraries among it, but for arrays, which
 // sanitizers keep to themselves; and the pages of workspaces, which lie on the

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace seqconv::testing {
+namespace seqconv::internal::testing {
 
 /// While it lives, memory that any thread asks of C++, or of
 /// the system in pages, is now and then refused.
@@ -21,4 +21,4 @@ class FailingMemory {
   bool has_failed() const;
 };
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing

@@ -292,7 +292,7 @@ class ApiFolder : public ::testing::Test {
  protected:
   ApiFolder() { fs::copy(kModel, model_, fs::copy_options::recursive); }
 
-  testing::TemporaryFolder folder_;
+  internal::testing::TemporaryFolder folder_;
   fs::path model_ = folder_.path() / "model";
 };
 

@@ -8,7 +8,7 @@
 namespace seqconv {
 namespace {
 
-using testing::FailingMemory;
+using internal::testing::FailingMemory;
 
 /// Does `work` again and again, each time with another allocation that fails,
 /// or all from there on, until all is well. What `prepare` makes has its

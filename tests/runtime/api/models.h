@@ -26,7 +26,7 @@ inline std::vector<TranslationRequest> requests(size_t count) {
       text += "dalan mira ";
     all.push_back(request(text));
     if (i % 5 == 0)
-      all.back().sampling = SamplingSettings{.seed = i};
+      all.back().sampling = SamplingOptions{.seed = i};
   }
   return all;
 }

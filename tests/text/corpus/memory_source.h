@@ -7,8 +7,7 @@
 
 #include "text/corpus/pair_corpus.h"
 
-namespace seqconv::testing {
-using namespace internal;
+namespace seqconv::internal::testing {
 
 /// Sequences in memory: what a foreign format would look like to the batcher.
 class MemorySource : public TokenSource {
@@ -39,4 +38,4 @@ inline PairCorpus corpus_of_lengths(const std::vector<std::pair<int, int>>& leng
       std::make_shared<MemorySource>(std::move(targets))};
 }
 
-}  // namespace seqconv::testing
+}  // namespace seqconv::internal::testing
