@@ -346,8 +346,8 @@ TEST_P(ConvGradient, OnlyThoseThatAreAskedForAreComputed) {
           call.function(),
           inputs,
           at::randn_like(inputs[0]),
-          GetParam().value == Form::kLight ? "seqconv::internal::lightconv_backward"
-                                           : "seqconv::internal::dynamicconv_backward");
+          GetParam().value == Form::kLight ? "seqconv::lightconv_backward"
+                                           : "seqconv::dynamicconv_backward");
     }
 }
 

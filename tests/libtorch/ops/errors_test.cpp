@@ -129,8 +129,7 @@ TEST_P(ConvErrors, NameTheDropConnect) {
 TEST_P(ConvErrors, NameTheNormalisations) {
   const auto op =
       c10::Dispatcher::singleton()
-          .findSchemaOrThrow(
-              light() ? "seqconv::internal::lightconv" : "seqconv::internal::dynamicconv", "")
+          .findSchemaOrThrow(light() ? "seqconv::lightconv" : "seqconv::dynamicconv", "")
           .typed<at::Tensor(
               const at::Tensor&,
               const at::Tensor&,
@@ -271,7 +270,7 @@ TEST_F(TalkErrors, NameTheStateOfAStep) {
 
 TEST(BackwardErrors, NameTheGradient) {
   const auto op = c10::Dispatcher::singleton()
-                      .findSchemaOrThrow("seqconv::internal::talk_backward", "")
+                      .findSchemaOrThrow("seqconv::talk_backward", "")
                       .typed<std::tuple<at::Tensor, at::Tensor, at::Tensor>(
                           const at::Tensor&,
                           const at::Tensor&,

@@ -17,7 +17,7 @@
 namespace seqconv::internal::testing {
 
 struct RecordedCall {
-  std::string name;  ///< such as "seqconv::internal::talk_backward"
+  std::string name;  ///< such as "seqconv::talk_backward"
   std::vector<c10::IValue> inputs;
 };
 

@@ -333,7 +333,7 @@ TEST_P(TalkGradient, OnlyThoseThatAreAskedForAreComputed) {
     SCOPED_TRACE(concat("C ", C));
     const auto inputs = call.inputs();
     testing::expect_only_wanted_gradients(
-        call.function(), inputs, at::randn_like(inputs[0]), "seqconv::internal::talk_backward");
+        call.function(), inputs, at::randn_like(inputs[0]), "seqconv::talk_backward");
   }
 }
 
