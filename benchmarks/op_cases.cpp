@@ -181,21 +181,18 @@ at::Tensor call(const OpShape& s, const std::vector<at::Tensor>& in, bool slow) 
   ops::DropConnect drop{.p = s.drop};
   if (s.drop > 0)
     drop.seed = at::tensor(kDropSeed);
+  const ops::ConvOptions options{.padding_left = K / 2, .drop = drop};
   switch (s.op) {
-    case Op::kLightConv: {
-      const ops::LightConvFuncOptions options{.padding_left = K / 2, .drop = drop};
+    case Op::kLightConv:
       return slow ? ops::lightconv_reference(in[0], in[1], options)
                   : ops::lightconv(in[0], in[1], options);
-    }
-    case Op::kDynamicConv: {
-      const ops::DynamicConvFuncOptions options{.padding_left = K / 2, .drop = drop};
+    case Op::kDynamicConv:
       return slow ? ops::dynamicconv_reference(in[0], in[1], options)
                   : ops::dynamicconv(in[0], in[1], options);
-    }
     case Op::kTalk: {
-      const ops::TalkFuncOptions options{.max_left = K, .max_right = K};
-      return slow ? ops::talk_reference(in[0], in[1], in[2], options)
-                  : ops::talk(in[0], in[1], in[2], options);
+      const ops::TalkOptions windows{.max_left = K, .max_right = K};
+      return slow ? ops::talk_reference(in[0], in[1], in[2], windows)
+                  : ops::talk(in[0], in[1], in[2], windows);
     }
   }
   fail("unknown operator");

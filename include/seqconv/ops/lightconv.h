@@ -4,16 +4,6 @@
 
 namespace seqconv::ops {
 
-/// Arguments of lightconv besides its tensors.
-struct LightConvFuncOptions {
-  int64_t padding_left = 0;  ///< K-1: causal; K/2: centred; 0 .. K-1
-  Normalization normalization = Normalization::kSoftmax;
-  bool renormalize_edges = false;     ///< taps inside the sequence sum to 1
-  DropConnect drop;                   ///< mask [H, K]
-  std::optional<at::Tensor> bias;     ///< [C]
-  std::optional<at::Tensor> lengths;  ///< [B], int64 or int32, right padding
-};
-
 /// Lightweight convolution (Wu et al. 2019, section 3):
 ///   y[b,t,c] = bias[c] + sum_j w[c/R, j] * x[b, t - padding_left + j, c]
 /// with w = normalisation of `weight` over its K taps, x zero outside the
@@ -24,13 +14,12 @@ struct LightConvFuncOptions {
 /// a CUDA device float16 too; weight and bias have x's type, or float32 beside
 /// 16 bits; sums are float32 or wider. c10::Error "[lightconv] ..., but got
 /// ..." on bad input.
-at::Tensor lightconv(
-    const at::Tensor& x, const at::Tensor& weight, const LightConvFuncOptions& options);
+at::Tensor lightconv(const at::Tensor& x, const at::Tensor& weight, const ConvOptions& options);
 
 /// The same in plain tensor algebra: slow, readable, differentiable, kept for
 /// ever as the definition.
 at::Tensor lightconv_reference(
-    const at::Tensor& x, const at::Tensor& weight, const LightConvFuncOptions& options);
+    const at::Tensor& x, const at::Tensor& weight, const ConvOptions& options);
 
 /// State of the causal step form: zeros [N, K-1, C] of x's type.
 at::Tensor conv_initial_state(

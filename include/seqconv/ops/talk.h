@@ -5,7 +5,7 @@
 namespace seqconv::ops {
 
 /// Arguments of talk besides its tensors.
-struct TalkFuncOptions {
+struct TalkOptions {
   int64_t max_left = 0;               ///< furthest reach to the left, in tokens
   int64_t max_right = 0;              ///< to the right; 0 in the causal form
   std::optional<at::Tensor> lengths;  ///< [B], int64 or int32, right padding
@@ -25,14 +25,14 @@ at::Tensor talk(
     const at::Tensor& x,
     const at::Tensor& offset_left,
     const std::optional<at::Tensor>& offset_right,
-    const TalkFuncOptions& options);
+    const TalkOptions& options);
 
 /// The same by prefix sums in plain tensor algebra, kept for ever.
 at::Tensor talk_reference(
     const at::Tensor& x,
     const at::Tensor& offset_left,
     const std::optional<at::Tensor>& offset_right,
-    const TalkFuncOptions& options);
+    const TalkOptions& options);
 
 /// State of the causal step form: the last inputs, zeros [N, L, C] with
 /// L = ceil(max_left * max_offset).

@@ -1,7 +1,6 @@
 #include <ATen/autocast_mode.h>
-#include <torch/library.h>
 
-#include "libtorch/ops/conv_kind.h"
+#include "libtorch/ops/conv_ops.h"
 #include "libtorch/ops/cumulative_average_ops.h"
 #include "libtorch/ops/talk_ops.h"
 
@@ -29,127 +28,50 @@ at::Tensor cast(const at::Tensor& tensor, at::ScalarType type) {
   return at::autocast::cached_cast(type, tensor, device);
 }
 
-template <at::DeviceType device>
-at::Tensor cast_beside(const at::Tensor& tensor, at::ScalarType type) {
-  return tensor.scalar_type() == at::kFloat ? tensor : cast<device>(tensor, type);
-}
-
-template <at::DeviceType device>
-OptionalTensor cast_beside(const OptionalTensor& tensor, at::ScalarType type) {
-  return tensor ? OptionalTensor(cast_beside<device>(*tensor, type)) : std::nullopt;
-}
-
 template <class Kind, at::DeviceType device>
-at::Tensor conv_autocast(
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    const OptionalTensor& bias,
-    c10::SymInt padding_left,
-    std::string_view normalization,
-    bool renormalize_edges,
-    double drop_p,
-    const OptionalTensor& drop_seed,
-    const OptionalTensor& drop_mask,
-    const OptionalTensor& lengths) {
-  const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const at::ScalarType type = compute_type(device);
-  static const auto op = find_op<ConvSignature>(Kind::kForward);
-  return op.call(
-      cast<device>(x, type),
-      cast_beside<device>(logits, type),
-      cast_beside<device>(bias, type),
-      std::move(padding_left),
-      normalization,
-      renormalize_edges,
-      drop_p,
-      drop_seed,
-      drop_mask,
-      lengths);
-}
+struct Autocast : Kind {
+  using Arguments = typename Kind::Arguments;
 
-template <class Kind, at::DeviceType device>
-at::Tensor conv_step_autocast(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position,
-    const at::Tensor& logits,
-    const OptionalTensor& bias,
-    std::string_view normalization,
-    bool renormalize_edges) {
-  const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const at::ScalarType type = state.scalar_type();
-  static const auto op = find_op<ConvStepSignature>(Kind::kStep);
-  return op.call(
-      cast<device>(x, type),
-      state,
-      position,
-      cast_beside<device>(logits, type),
-      cast_beside<device>(bias, type),
-      normalization,
-      renormalize_edges);
-}
+  static at::Tensor forward(Arguments& args) {
+    const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    cast_inputs(args, compute_type(device));
+    return Kind::Dispatch::forward(args);
+  }
 
-template <at::DeviceType device>
-at::Tensor talk_autocast(
-    const at::Tensor& x,
-    const at::Tensor& offset_left,
-    const OptionalTensor& offset_right,
-    int64_t max_left,
-    int64_t max_right,
-    const OptionalTensor& lengths) {
-  const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const at::ScalarType type = compute_type(device);
-  static const auto op = find_op<TalkSignature>("talk");
-  return op.call(
-      cast<device>(x, type),
-      cast_beside<device>(offset_left, type),
-      cast_beside<device>(offset_right, type),
-      max_left,
-      max_right,
-      lengths);
-}
+  static at::Tensor step(Arguments& args, at::Tensor& state, const at::Tensor& position) {
+    const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    cast_inputs(args, state.scalar_type());
+    return Kind::Dispatch::step(args, state, position);
+  }
 
-template <at::DeviceType device>
-at::Tensor talk_step_autocast(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position,
-    const at::Tensor& offset_left,
-    int64_t max_left) {
-  const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const at::ScalarType type = state.scalar_type();
-  static const auto op = find_op<TalkStepSignature>("talk_step");
-  return op.call(
-      cast<device>(x, type), state, position, cast_beside<device>(offset_left, type), max_left);
-}
+ private:
+  static void cast_inputs(Arguments& args, at::ScalarType type) {
+    const auto [x, second, third] = args.differentiable();
+    *x = cast<device>(*x, type);
+    for (at::Tensor* beside : {second, third})
+      if (beside != nullptr && beside->scalar_type() != at::kFloat)
+        *beside = cast<device>(*beside, type);
+  }
+};
 
 template <at::DeviceType device>
 at::Tensor average_autocast(const at::Tensor& x, const OptionalTensor& lengths) {
   const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  static const auto op = find_op<AverageSignature>(kAverage);
-  return op.call(cast<device>(x, compute_type(device)), lengths);
+  return average_op().call(cast<device>(x, compute_type(device)), lengths);
 }
 
 template <at::DeviceType device>
 at::Tensor average_step_autocast(
     const at::Tensor& x, at::Tensor& state, const at::Tensor& position) {
   const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  static const auto op = find_op<AverageStepSignature>(kAverageStep);
-  return op.call(cast<device>(x, compute_type(device)), state, position);
-}
-
-template <class Kind, at::DeviceType device>
-void register_conv_autocast(torch::Library& m) {
-  m.impl(Kind::kForward, conv_autocast<Kind, device>);
-  m.impl(Kind::kStep, conv_step_autocast<Kind, device>);
+  return average_step_op().call(cast<device>(x, compute_type(device)), state, position);
 }
 
 template <at::DeviceType device>
 void register_autocast(torch::Library& m) {
-  register_conv_autocast<LightConvKind, device>(m);
-  register_conv_autocast<DynamicConvKind, device>(m);
-  m.impl("talk", talk_autocast<device>);
-  m.impl("talk_step", talk_step_autocast<device>);
+  register_impl<Autocast<LightConvKind, device>>(m);
+  register_impl<Autocast<DynamicConvKind, device>>(m);
+  register_impl<Autocast<TalkKind, device>>(m);
   m.impl(kAverage, average_autocast<device>);
   m.impl(kAverageStep, average_step_autocast<device>);
 }

@@ -2,107 +2,77 @@
 
 #include <c10/core/GradMode.h>
 
+#include "kernels/normalization_names.h"
+
 namespace seqconv::ops {
+using namespace internal;
 namespace {
 
 void check_shape(
     const char* op, const char* what, const at::Tensor& tensor, c10::SymIntArrayRef wanted) {
-  TORCH_CHECK(
-      tensor.sym_sizes() == wanted,
-      "[",
-      op,
-      "] ",
-      what,
-      " = ",
-      wanted,
-      ", but got ",
-      tensor.sym_sizes());
+  const auto sizes = tensor.sym_sizes();
+  SEQCONV_CHECK_OP(op, sizes == wanted, "{} = {}, but got {}", what, wanted, sizes);
 }
 
 void check_device(const char* op, const char* name, const at::Tensor& tensor, const at::Tensor& x) {
-  TORCH_CHECK(
-      tensor.device() == x.device(),
-      "[",
-      op,
-      "] ",
-      name,
-      " must be on x's device ",
-      x.device(),
-      ", but got ",
-      tensor.device());
+  const at::Device is = tensor.device(), wanted = x.device();
+  SEQCONV_CHECK_OP(op, is == wanted, "{} must be on x's device {}, but got {}", name, wanted, is);
 }
 
 void check_drop(const ConvArguments& args) {
-  TORCH_CHECK(
-      args.drop_p >= 0 && args.drop_p < 1,
-      "[",
-      args.op,
-      "] drop_p must be in [0, 1), but got ",
-      args.drop_p);
-  TORCH_CHECK(
-      !args.drop_seed || !args.drop_mask,
-      "[",
-      args.op,
-      "] either drop_seed or drop_mask must be given, but got both");
-  if (args.drop_seed) {
-    check_scalar(args.op, "drop_seed", *args.drop_seed);
-    check_device(args.op, "drop_seed", *args.drop_seed, args.x);
+  const auto& [p, seed, mask] = args.drop;
+  SEQCONV_CHECK_OP(args.op, p >= 0 && p < 1, "drop_p must be in [0, 1), but got {}", p);
+  SEQCONV_CHECK_OP(
+      args.op, !seed || !mask, "either drop_seed or drop_mask must be given, but got both");
+  if (seed) {
+    check_scalar(args.op, "drop_seed", *seed);
+    check_device(args.op, "drop_seed", *seed, args.x);
   }
-  if (args.drop_mask) {
+  if (mask) {
     const bool is_static = args.logits.dim() == 2;
     check_shape(
         args.op,
         is_static ? "drop_mask must be [H, K]" : "drop_mask must be [B, T, H, K]",
-        *args.drop_mask,
+        *mask,
         args.logits.sym_sizes());
-    check_device(args.op, "drop_mask", *args.drop_mask, args.x);
+    check_device(args.op, "drop_mask", *mask, args.x);
   }
 }
 
 void check_logits(const ConvArguments& args) {
-  const auto& logits = args.logits;
+  const auto& [op, logits, x] = std::tie(args.op, args.logits, args.x);
   const auto sizes = logits.sym_sizes();
   if (std::string_view(args.logits_name) == "weight") {
-    TORCH_CHECK(logits.dim() == 2, "[", args.op, "] weight must be [H, K], but got ", sizes);
+    SEQCONV_CHECK_OP(op, logits.dim() == 2, "weight must be [H, K], but got {}", sizes);
   } else {
-    TORCH_CHECK(
-        logits.dim() == 4 && sizes[0] == args.x.sym_size(0) && sizes[1] == args.x.sym_size(1),
-        "[",
-        args.op,
-        "] logits must be [B, T, H, K] with B = ",
-        args.x.sym_size(0),
-        ", T = ",
-        args.x.sym_size(1),
-        ", but got ",
+    const auto B = x.sym_size(0), T = x.sym_size(1);
+    SEQCONV_CHECK_OP(
+        op,
+        logits.dim() == 4 && sizes[0] == B && sizes[1] == T,
+        "logits must be [B, T, H, K] with B = {}, T = {}, but got {}",
+        B,
+        T,
         sizes);
   }
-  check_type_beside(args.op, args.logits_name, logits, args.x);
-  check_heads(args.op, args.x.sym_size(2), logits.sym_size(-2));
-  const c10::SymInt K = logits.sym_size(-1);
-  TORCH_CHECK(K >= 1, "[", args.op, "] kernel size must be at least 1, but got K = ", K);
-  TORCH_CHECK(
-      args.padding_left >= 0 && args.padding_left < K,
-      "[",
-      args.op,
-      "] padding_left must be in 0 .. K-1 = ",
-      K - 1,
-      ", but got ",
-      args.padding_left);
+  check_type_beside(op, args.logits_name, logits, x);
+  check_heads(op, x.sym_size(2), logits.sym_size(-2));
+  const c10::SymInt K = logits.sym_size(-1), &left = args.padding_left;
+  SEQCONV_CHECK_OP(op, K >= 1, "kernel size must be at least 1, but got K = {}", K);
+  SEQCONV_CHECK_OP(
+      op, left >= 0 && left < K, "padding_left must be in 0 .. K-1 = {}, but got {}", K - 1, left);
 }
 
 }  // namespace
 
-void check_conv(const ConvArguments& args) {
+void check(const ConvArguments& args) {
   check_input(args.op, args.x);
   check_logits(args);
-  const Normalization normalization = parse_normalization(args.op, args.normalization);
-  TORCH_CHECK(
-      !args.renormalize_edges || normalization == Normalization::kSoftmax,
-      "[",
+  SEQCONV_CHECK_OP(
       args.op,
-      "] renormalize_edges needs normalization 'softmax', but got '",
-      args.normalization,
-      "'");
+      parse_normalization(args.op, args.normalization) == Normalization::kSoftmax ||
+          !args.renormalize_edges,
+      "renormalize_edges needs normalization 'softmax', but got '{}'",
+      args.normalization);
   if (args.bias) {
     check_shape(args.op, "bias must be [C]", *args.bias, {args.x.sym_size(2)});
     check_type_beside(args.op, "bias", *args.bias, args.x);
@@ -111,52 +81,53 @@ void check_conv(const ConvArguments& args) {
   check_lengths(args.op, args.lengths, args.x);
 }
 
+void check_step(const ConvArguments& args, const at::Tensor& state, const at::Tensor& position) {
+  check(args);
+  check_state(args.op, args.x, state, position);
+  const c10::SymInt wanted = args.logits.sym_size(-1) - 1, slots = state.sym_size(1);
+  SEQCONV_CHECK_OP(
+      args.op, slots == wanted, "state must hold K-1 = {} inputs, but got {}", wanted, slots);
+}
+
 void check_input(const char* op, const at::Tensor& x) {
-  TORCH_CHECK(x.dim() == 3, "[", op, "] x must be [B, T, C], but got ", x.sym_sizes());
+  SEQCONV_CHECK_OP(op, x.dim() == 3, "x must be [B, T, C], but got {}", x.sym_sizes());
   // The CPU has no kernels for float16, a CUDA device none for float64.
   const auto type = x.scalar_type();
   const bool cpu = x.device().is_cpu(), cuda = x.device().is_cuda();
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      op,
       type == at::kFloat || type == at::kBFloat16 || (!cuda && type == at::kDouble) ||
           (!cpu && type == at::kHalf),
-      "[",
-      op,
-      "] x must be ",
+      "x must be {}, but got {}",
       cpu        ? "Double, Float or BFloat16"
           : cuda ? "Float, BFloat16 or Half on a CUDA device"
                  : "Double, Float, BFloat16 or Half",
-      ", but got ",
       type);
 }
 
 void check_type_beside(
     const char* op, const char* name, const at::Tensor& other, const at::Tensor& x) {
-  const auto type = x.scalar_type();
+  const auto type = x.scalar_type(), is = other.scalar_type();
   const bool narrow = type == at::kBFloat16 || type == at::kHalf;
-  TORCH_CHECK(
-      other.scalar_type() == type || (narrow && other.scalar_type() == at::kFloat),
-      "[",
+  SEQCONV_CHECK_OP(
       op,
-      "] ",
+      is == type || (narrow && is == at::kFloat),
+      "{} must have x's type {}{}, but got {}",
       name,
-      " must have x's type ",
       type,
       narrow ? " or Float" : "",
-      ", but got ",
-      other.scalar_type());
+      is);
   check_device(op, name, other, x);
 }
 
 void check_heads(const char* op, const c10::SymInt& channels, const c10::SymInt& heads) {
-  TORCH_CHECK(heads >= 1, "[", op, "] heads must be at least 1, but got H = ", heads);
-  TORCH_CHECK(channels >= 1, "[", op, "] channels must be at least 1, but got C = ", channels);
-  TORCH_CHECK(
-      channels % heads == 0,
-      "[",
+  SEQCONV_CHECK_OP(op, heads >= 1, "heads must be at least 1, but got H = {}", heads);
+  SEQCONV_CHECK_OP(op, channels >= 1, "channels must be at least 1, but got C = {}", channels);
+  SEQCONV_CHECK_OP(
       op,
-      "] channels must be divisible by heads, but got C = ",
+      channels % heads == 0,
+      "channels must be divisible by heads, but got C = {}, H = {}",
       channels,
-      ", H = ",
       heads);
 }
 
@@ -164,43 +135,32 @@ void check_lengths(const char* op, const OptionalTensor& lengths, const at::Tens
   if (!lengths)
     return;
   check_shape(op, "lengths must be [B]", *lengths, {x.sym_size(0)});
-  TORCH_CHECK(
-      lengths->scalar_type() == at::kLong || lengths->scalar_type() == at::kInt,
-      "[",
-      op,
-      "] lengths must be Long or Int, but got ",
-      lengths->scalar_type());
+  const auto type = lengths->scalar_type();
+  SEQCONV_CHECK_OP(
+      op, type == at::kLong || type == at::kInt, "lengths must be Long or Int, but got {}", type);
   check_device(op, "lengths", *lengths, x);
 }
 
 void check_gradient(const char* op, const at::Tensor& grad, const at::Tensor& of) {
   check_shape(op, "the gradient must be as x", grad, of.sym_sizes());
-  TORCH_CHECK(
-      grad.scalar_type() == of.scalar_type(),
-      "[",
-      op,
-      "] the gradient must have x's type ",
-      of.scalar_type(),
-      ", but got ",
-      grad.scalar_type());
+  const auto is = grad.scalar_type(), type = of.scalar_type();
+  SEQCONV_CHECK_OP(op, is == type, "the gradient must have x's type {}, but got {}", type, is);
   check_device(op, "the gradient", grad, of);
 }
 
 void check_new_inputs(const char* op, const at::Tensor& x) {
-  TORCH_CHECK(
-      x.sym_size(1) >= 1, "[", op, "] x must hold at least one new input, but got ", x.sym_sizes());
+  SEQCONV_CHECK_OP(
+      op, x.sym_size(1) >= 1, "x must hold at least one new input, but got {}", x.sym_sizes());
 }
 
 void check_scalar(const char* op, const char* name, const at::Tensor& scalar) {
-  TORCH_CHECK(
-      scalar.scalar_type() == at::kLong && scalar.sym_numel() == 1,
-      "[",
+  const auto type = scalar.scalar_type();
+  SEQCONV_CHECK_OP(
       op,
-      "] ",
+      type == at::kLong && scalar.sym_numel() == 1,
+      "{} must be one int64 element, but got {} {}",
       name,
-      " must be one int64 element, but got ",
-      scalar.scalar_type(),
-      " ",
+      type,
       scalar.sym_sizes());
 }
 
@@ -213,64 +173,49 @@ void check_position(const char* op, const at::Tensor& position, const at::Tensor
 void check_state(
     const char* op, const at::Tensor& x, const at::Tensor& state, const at::Tensor& position) {
   check_new_inputs(op, x);
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      op,
       state.dim() == 3 && state.sym_size(0) == x.sym_size(0) && state.sym_size(2) == x.sym_size(2),
-      "[",
-      op,
-      "] state must be [N, slots, C] with N = ",
+      "state must be [N, slots, C] with N = {}, C = {}, but got {}",
       x.sym_size(0),
-      ", C = ",
       x.sym_size(2),
-      ", but got ",
       state.sym_sizes());
-  TORCH_CHECK(
-      state.scalar_type() == x.scalar_type(),
-      "[",
-      op,
-      "] state must have x's type ",
-      x.scalar_type(),
-      ", but got ",
-      state.scalar_type());
+  const auto is = state.scalar_type(), type = x.scalar_type();
+  SEQCONV_CHECK_OP(op, is == type, "state must have x's type {}, but got {}", type, is);
   check_device(op, "state", state, x);
   check_position(op, position, x);
 }
 
-void check_no_tangent(const char* op, at::TensorList inputs) {
-  for (const at::Tensor& input : inputs)
-    TORCH_CHECK(
-        !input.defined() || !input._fw_grad(/*level=*/0).defined(),
-        "[",
+void check_no_tangent(const char* op, std::initializer_list<const at::Tensor*> inputs) {
+  for (const at::Tensor* input : inputs)
+    SEQCONV_CHECK_OP(
         op,
-        "] inputs must be without tangents, as forward-mode derivatives are not supported, but got "
+        input == nullptr || !input->defined() || !input->_fw_grad(/*level=*/0).defined(),
+        "inputs must be without tangents, as forward-mode derivatives are not supported, but got "
         "one with a tangent");
 }
 
-void check_not_differentiated(const char* op, at::TensorList inputs) {
+void check_not_differentiated(const char* op, std::initializer_list<const at::Tensor*> inputs) {
   check_no_tangent(op, inputs);
   if (!c10::GradMode::is_enabled())
     return;
-  for (const at::Tensor& input : inputs)
-    TORCH_CHECK(
-        !input.defined() || !input.requires_grad(),
-        "[",
+  for (const at::Tensor* input : inputs)
+    SEQCONV_CHECK_OP(
         op,
-        "] has no gradient and must be called without grad mode, but got an input that requires "
-        "one");
+        input == nullptr || !input->defined() || !input->requires_grad(),
+        "has no gradient and must be called without grad mode, but got an input that requires one");
 }
 
 Normalization parse_normalization(const char* op, std::string_view normalization) {
   for (const auto& [name, value] : EnumNames<Normalization>::kNames)
     if (name == normalization)
       return value;
-  TORCH_CHECK(
-      false,
-      "[",
+  SEQCONV_CHECK_OP(
       op,
-      "] normalization must be ",
+      false,
+      "normalization must be {}, but got '{}'",
       enum_list<Normalization>(),
-      ", but got '",
-      normalization,
-      "'");
+      normalization);
 }
 
 }  // namespace seqconv::ops

@@ -3,9 +3,12 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/SymInt.h>
 
+#include <array>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
+#include "libtorch/ops/check.h"
 #include "seqconv/ops/conv_options.h"
 
 /// Checks that the operators share. Messages begin with the
@@ -14,24 +17,32 @@ namespace seqconv::ops {
 
 using OptionalTensor = std::optional<at::Tensor>;
 
-/// What lightconv and dynamicconv say about themselves when they are checked.
+/// Inputs that may have gradients: x and up to two others, null where there is none.
+using Differentiable = std::array<at::Tensor*, 3>;
+
+inline at::Tensor* pointer_to(OptionalTensor& tensor) {
+  return tensor ? &*tensor : nullptr;
+}
+
+/// A call of lightconv or dynamicconv. Views its strings.
 struct ConvArguments {
-  const char* op;
-  const at::Tensor& x;                 ///< [B, T, C]
-  const char* logits_name;             ///< "weight" or "logits"
-  const at::Tensor& logits;            ///< [H, K] or [B, T, H, K]
+  const char* op = nullptr;            ///< its name in messages
+  const char* logits_name = nullptr;   ///< "weight" or "logits"
+  at::Tensor x;                        ///< [B, T, C]
+  at::Tensor logits;                   ///< [H, K] or [B, T, H, K]
   OptionalTensor bias = std::nullopt;  ///< [C]
   c10::SymInt padding_left = 0;
   std::string_view normalization = "softmax";
   bool renormalize_edges = false;
-  double drop_p = 0;
-  OptionalTensor drop_seed = std::nullopt;
-  OptionalTensor drop_mask = std::nullopt;  ///< as logits
-  OptionalTensor lengths = std::nullopt;    ///< [B]
+  DropConnect drop = {};                  ///< mask as logits
+  OptionalTensor lengths = std::nullopt;  ///< [B]
+
+  Differentiable differentiable() { return {&x, &logits, pointer_to(bias)}; }
 };
 
 /// Everything that can be said without reading values.
-void check_conv(const ConvArguments& args);
+void check(const ConvArguments& args);
+void check_step(const ConvArguments& args, const at::Tensor& state, const at::Tensor& position);
 
 /// x is [B, T, C] of a floating type that kernels know.
 void check_input(const char* op, const at::Tensor& x);
@@ -53,12 +64,20 @@ void check_position(const char* op, const at::Tensor& position, const at::Tensor
 /// A ring state [N, slots, C] beside x [N, T', C], T' >= 1, and a position.
 void check_state(
     const char* op, const at::Tensor& x, const at::Tensor& state, const at::Tensor& position);
-/// Raises when an input carries a tangent: no operator has a forward-mode
+
+/// The arguments of a backward operator, and the gradient of y.
+template <class Arguments>
+void check_backward(const Arguments& args, const at::Tensor& grad) {
+  check(args);
+  check_gradient(args.op, grad, args.x);
+}
+
+/// Raises when an input (null: none) carries a tangent: no operator has a forward-mode
 /// derivative, and one that is ignored would be taken for zero.
-void check_no_tangent(const char* op, at::TensorList inputs);
+void check_no_tangent(const char* op, std::initializer_list<const at::Tensor*> inputs);
 /// Raises when a gradient or a tangent would be asked of an operator that has
 /// neither.
-void check_not_differentiated(const char* op, at::TensorList inputs);
+void check_not_differentiated(const char* op, std::initializer_list<const at::Tensor*> inputs);
 
 /// The normalisation called so; an error that lists the names otherwise.
 Normalization parse_normalization(const char* op, std::string_view normalization);

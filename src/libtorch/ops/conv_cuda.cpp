@@ -1,8 +1,6 @@
 #include <ATen/Functions.h>
-#include <torch/library.h>
 
 #include "kernels/cuda/conv.h"
-#include "libtorch/ops/conv_kind.h"
 #include "libtorch/ops/conv_ops.h"
 #include "libtorch/ops/cuda_common.h"
 #include "libtorch/ops/kernel_taps.h"
@@ -30,26 +28,31 @@ struct DynamicConvCuda : DynamicConvKind {
 class Setup {
  public:
   Setup(const ConvArguments& args, LogitsOf logits_of)
-      : taps_(args), lengths_(dense_lengths(args.lengths)), mask_(mask_bytes(args.drop_mask)) {
-    if (args.drop_seed)
-      seed_ = on_device_of(*args.drop_seed, args.x);
-    setup_.shape = conv_shape(args.x, args.logits, args.padding_left.expect_int());
+      : taps(args),
+        x(args.x.contiguous()),
+        bias(accumulated_or_none(args.bias)),
+        lengths_(dense_lengths(args.lengths)),
+        mask_(mask_bytes(args.drop.mask)) {
+    if (args.drop.seed)
+      seed_ = on_device_of(*args.drop.seed, args.x);
+    setup_.shape = conv_shape(args);
     setup_.logits_of = logits_of;
-    setup_.softmax = taps_.softmax();
+    setup_.softmax = taps.softmax();
     setup_.renormalize_edges = args.renormalize_edges;
     setup_.drop = {
-        .p = args.drop_p,
+        .p = args.drop.p,
         .seed = const_pointer<int64_t>(seed_),
         .mask = const_pointer<uint8_t>(mask_)};
-    setup_.logits = {taps_.get().const_data_ptr(), storage_of(taps_.get().scalar_type())};
+    setup_.logits = {taps.get().const_data_ptr(), storage_of(taps.get().scalar_type())};
     setup_.lengths = const_pointer<int64_t>(lengths_);
   }
   const ConvSetup& get() const { return setup_; }
 
-  const KernelTaps& taps() const { return taps_; }
+  const KernelTaps taps;
+  const at::Tensor x;     ///< dense
+  const at::Tensor bias;  ///< of the type of sums, or undefined
 
  private:
-  KernelTaps taps_;
   at::Tensor lengths_;
   at::Tensor mask_;
   at::Tensor seed_;
@@ -57,153 +60,75 @@ class Setup {
 };
 
 template <class Kind>
-at::Tensor conv_cuda(
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    const OptionalTensor& bias,
-    int64_t padding_left,
-    std::string_view normalization,
-    bool renormalize_edges,
-    double drop_p,
-    const OptionalTensor& drop_seed,
-    const OptionalTensor& drop_mask,
-    const OptionalTensor& lengths) {
-  const ConvArguments args = {
-      .op = Kind::kForward,
-      .x = x,
-      .logits_name = Kind::kLogits,
-      .logits = logits,
-      .bias = bias,
-      .padding_left = padding_left,
-      .normalization = normalization,
-      .renormalize_edges = renormalize_edges,
-      .drop_p = drop_p,
-      .drop_seed = drop_seed,
-      .drop_mask = drop_mask,
-      .lengths = lengths};
-  check_conv(args);
-  const c10::cuda::CUDAGuard guard(x.device());
-  const Setup setup(args, Kind::kLogitsOf);
-  const at::Tensor dense = x.contiguous();
-  const at::Tensor added = accumulated_or_none(bias);
-  const at::Tensor y = at::empty(x.sizes(), x.options());  // [B, T, C]
-  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
-    using S = decltype(storage);
-    kernels::cuda::launch(
-        ConvForward<S>{
-            .setup = setup.get(),
-            .x = const_pointer<S>(dense),
-            .bias = const_pointer<float>(added),
-            .y = pointer<S>(y)},
-        current_stream());
-  });
-  return y;
-}
+struct ConvCuda : Kind {
+  static at::Tensor forward(const ConvArguments& args) {
+    check(args);
+    const c10::cuda::CUDAGuard guard(args.x.device());
+    const Setup setup(args, Kind::kLogitsOf);
+    const at::Tensor y = at::empty(args.x.sizes(), args.x.options());  // [B, T, C]
+    dispatch_cuda_storage(y.scalar_type(), [&]<class S>(S) {
+      kernels::cuda::launch(
+          ConvForward<S>{
+              .setup = setup.get(),
+              .x = const_pointer<S>(setup.x),
+              .bias = const_pointer<float>(setup.bias),
+              .y = pointer<S>(y)},
+          current_stream());
+    });
+    return y;
+  }
 
-template <class Kind>
-std::tuple<at::Tensor, at::Tensor, at::Tensor> conv_backward_cuda(
-    const at::Tensor& grad,
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    GradientMask output_mask,
-    int64_t padding_left,
-    std::string_view normalization,
-    bool renormalize_edges,
-    double drop_p,
-    const OptionalTensor& drop_seed,
-    const OptionalTensor& drop_mask,
-    const OptionalTensor& lengths) {
-  const ConvArguments args = {
-      .op = Kind::kBackward,
-      .x = x,
-      .logits_name = Kind::kLogits,
-      .logits = logits,
-      .padding_left = padding_left,
-      .normalization = normalization,
-      .renormalize_edges = renormalize_edges,
-      .drop_p = drop_p,
-      .drop_seed = drop_seed,
-      .drop_mask = drop_mask,
-      .lengths = lengths};
-  check_conv_backward(grad, args);
-  const c10::cuda::CUDAGuard guard(x.device());
-  const Setup setup(args, Kind::kLogitsOf);
-  const at::Tensor dense = x.contiguous(), grad_y = grad.contiguous();
-  const auto sums = x.options().dtype(accumulator_type(x.scalar_type()));
-  const at::Tensor grad_x = empty_gradient(output_mask[0], x.sym_sizes(), x.options());
-  const at::Tensor& taps = setup.taps().get();
-  const at::Tensor grad_taps = empty_gradient(output_mask[1], taps.sym_sizes(), taps.options());
-  const at::Tensor grad_bias = empty_gradient(output_mask[2], {x.sym_size(2)}, sums);
-  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
-    using S = decltype(storage);
-    ConvBackward<S> backward = {
-        .setup = setup.get(),
-        .x = const_pointer<S>(dense),
-        .grad_y = const_pointer<S>(grad_y),
-        .grad_x = pointer_if<S>(output_mask[0], grad_x),
-        .grad_logits = pointer_if<void>(output_mask[1], grad_taps),
-        .grad_bias = pointer_if<float>(output_mask[2], grad_bias)};
-    const at::Tensor workspace =
-        at::empty({kernels::cuda::conv_backward_workspace(backward)}, sums);
-    backward.workspace = pointer<float>(workspace);
-    kernels::cuda::launch(backward, current_stream());
-  });
-  return {grad_x, setup.taps().grad_logits(grad_taps), grad_bias};
-}
+  static Gradients backward(
+      const ConvArguments& args, const at::Tensor& grad, const GradientMask& wanted) {
+    check_backward(args, grad);
+    const c10::cuda::CUDAGuard guard(args.x.device());
+    const Setup setup(args, Kind::kLogitsOf);
+    const at::Tensor grad_y = grad.contiguous();
+    const auto [grad_x, grad_taps, grad_bias] = empty_gradients(args, setup.taps.get(), wanted);
+    dispatch_cuda_storage(grad.scalar_type(), [&]<class S>(S) {
+      ConvBackward<S> backward = {
+          .setup = setup.get(),
+          .x = const_pointer<S>(setup.x),
+          .grad_y = const_pointer<S>(grad_y),
+          .grad_x = pointer_if<S>(wanted[0], grad_x),
+          .grad_logits = pointer_if<void>(wanted[1], grad_taps),
+          .grad_bias = pointer_if<float>(wanted[2], grad_bias)};
+      const at::Tensor workspace =
+          at::empty({kernels::cuda::conv_backward_workspace(backward)}, grad_bias.options());
+      backward.workspace = pointer<float>(workspace);
+      kernels::cuda::launch(backward, current_stream());
+    });
+    return {grad_x, setup.taps.grad_logits(grad_taps), grad_bias};
+  }
 
-template <class Kind>
-at::Tensor conv_step_cuda(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position,
-    const at::Tensor& logits,
-    const OptionalTensor& bias,
-    std::string_view normalization,
-    bool renormalize_edges) {
-  const ConvArguments args = {
-      .op = Kind::kStep,
-      .x = x,
-      .logits_name = Kind::kLogits,
-      .logits = logits,
-      .bias = bias,
-      .normalization = normalization,
-      .renormalize_edges = renormalize_edges};
-  check_conv_step(args, state, position);
-  const c10::cuda::CUDAGuard guard(x.device());
-  const Setup setup(args, Kind::kLogitsOf);
-  const at::Tensor dense = x.contiguous();
-  const at::Tensor added = accumulated_or_none(bias);
-  const at::Tensor ring = state.contiguous();
-  const at::Tensor now = on_device_of(position, x);
-  const at::Tensor y = at::empty(x.sizes(), x.options());  // [N, T', C]
-  dispatch_cuda_storage(x.scalar_type(), [&](auto storage) {
-    using S = decltype(storage);
-    kernels::cuda::launch(
-        ConvStep<S>{
-            .setup = setup.get(),
-            .x = const_pointer<S>(dense),
-            .bias = const_pointer<float>(added),
-            .state = pointer<S>(ring),
-            .position = const_pointer<int64_t>(now),
-            .y = pointer<S>(y)},
-        current_stream());
-  });
-  write_back(ring, state);
-  return y;
-}
-
-template <class Kind>
-void register_cuda(torch::Library& m) {
-  m.impl(Kind::kForward, conv_cuda<Kind>);
-  m.impl(Kind::kBackward, conv_backward_cuda<Kind>);
-  m.impl(Kind::kStep, conv_step_cuda<Kind>);
-}
+  static at::Tensor step(const ConvArguments& args, at::Tensor& state, const at::Tensor& position) {
+    check_step(args, state, position);
+    const c10::cuda::CUDAGuard guard(args.x.device());
+    const Setup setup(args, Kind::kLogitsOf);
+    const at::Tensor ring = state.contiguous();
+    const at::Tensor now = on_device_of(position, args.x);
+    const at::Tensor y = at::empty(args.x.sizes(), args.x.options());  // [N, T', C]
+    dispatch_cuda_storage(y.scalar_type(), [&]<class S>(S) {
+      kernels::cuda::launch(
+          ConvStep<S>{
+              .setup = setup.get(),
+              .x = const_pointer<S>(setup.x),
+              .bias = const_pointer<float>(setup.bias),
+              .state = pointer<S>(ring),
+              .position = const_pointer<int64_t>(now),
+              .y = pointer<S>(y)},
+          current_stream());
+    });
+    write_back(ring, state);
+    return y;
+  }
+};
 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(seqconv, CUDA, m) {
-  register_cuda<LightConvCuda>(m);
-  register_cuda<DynamicConvCuda>(m);
+  register_impl<ConvCuda<LightConvCuda>>(m);
+  register_impl<ConvCuda<DynamicConvCuda>>(m);
 }
 
 }  // namespace seqconv::ops

@@ -25,6 +25,21 @@ at::Tensor average_step_meta(const at::Tensor& x, at::Tensor& state, const at::T
 
 }  // namespace
 
+const c10::TypedOperatorHandle<AverageSignature>& average_op() {
+  static const auto op = find_op<AverageSignature>(kAverage);
+  return op;
+}
+
+const c10::TypedOperatorHandle<AverageSignature>& average_backward_op() {
+  static const auto op = find_op<AverageSignature>(kAverageBackward);
+  return op;
+}
+
+const c10::TypedOperatorHandle<AverageStepSignature>& average_step_op() {
+  static const auto op = find_op<AverageStepSignature>(kAverageStep);
+  return op;
+}
+
 kernels::AverageShape average_shape(const at::Tensor& x) {
   return {.batch = x.size(0), .steps = x.size(1), .channels = x.size(2)};
 }
@@ -37,28 +52,23 @@ void check_average(const char* op, const at::Tensor& x, const OptionalTensor& le
 void check_average_step(const at::Tensor& x, const at::Tensor& state, const at::Tensor& position) {
   check_input(kAverageStep, x);
   check_new_inputs(kAverageStep, x);
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      kAverageStep,
       state.scalar_type() == at::kDouble && state.dim() == 2 &&
           state.sym_size(0) == x.sym_size(0) && state.sym_size(1) == x.sym_size(2) &&
           state.device() == x.device(),
-      "[cumulative_average_step] state must be Double [N, C] with N = ",
+      "state must be Double [N, C] with N = {}, C = {} on {}, but got {} {} on {}",
       x.sym_size(0),
-      ", C = ",
       x.sym_size(2),
-      " on ",
       x.device(),
-      ", but got ",
       state.scalar_type(),
-      " ",
       state.sym_sizes(),
-      " on ",
       state.device());
   check_position(kAverageStep, position, x);
 }
 
 at::Tensor cumulative_average(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
-  static const auto op = find_op<AverageSignature>(kAverage);
-  return op.call(x, lengths);
+  return average_op().call(x, lengths);
 }
 
 at::Tensor average_initial_state(int64_t rows, int64_t channels, const at::TensorOptions& options) {
@@ -67,8 +77,7 @@ at::Tensor average_initial_state(int64_t rows, int64_t channels, const at::Tenso
 
 at::Tensor cumulative_average_step(
     const at::Tensor& x, at::Tensor& state, const at::Tensor& position) {
-  static const auto op = find_op<AverageStepSignature>(kAverageStep);
-  return op.call(x, state, position);
+  return average_step_op().call(x, state, position);
 }
 
 TORCH_LIBRARY_FRAGMENT(seqconv, m) {

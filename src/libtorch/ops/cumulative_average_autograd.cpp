@@ -9,21 +9,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-const c10::TypedOperatorHandle<AverageSignature>& average_op() {
-  static const auto op = find_op<AverageSignature>(kAverage);
-  return op;
-}
-
-const c10::TypedOperatorHandle<AverageSignature>& average_backward_op() {
-  static const auto op = find_op<AverageSignature>(kAverageBackward);
-  return op;
-}
-
-const c10::TypedOperatorHandle<AverageStepSignature>& average_step_op() {
-  static const auto op = find_op<AverageStepSignature>(kAverageStep);
-  return op;
-}
-
 /// Runs one direction; its gradient is the other, as often as one asks.
 template <bool kTransposed>
 class AverageFunction : public torch::autograd::Function<AverageFunction<kTransposed>> {
@@ -43,18 +28,18 @@ class AverageFunction : public torch::autograd::Function<AverageFunction<kTransp
 };
 
 at::Tensor average_autograd(const at::Tensor& x, const OptionalTensor& lengths) {
-  check_no_tangent(kAverage, {x});
+  check_no_tangent(kAverage, {&x});
   return AverageFunction</*kTransposed=*/false>::apply(x, lengths);
 }
 
 at::Tensor average_backward_autograd(const at::Tensor& grad, const OptionalTensor& lengths) {
-  check_no_tangent(kAverage, {grad});
+  check_no_tangent(kAverage, {&grad});
   return AverageFunction</*kTransposed=*/true>::apply(grad, lengths);
 }
 
 at::Tensor average_step_autograd(
     const at::Tensor& x, at::Tensor& state, const at::Tensor& position) {
-  check_not_differentiated(kAverageStep, {x, state});
+  check_not_differentiated(kAverageStep, {&x, &state});
   at::AutoDispatchBelowAutograd below;
   return average_step_op().call(x, state, position);
 }

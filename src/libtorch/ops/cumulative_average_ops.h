@@ -1,7 +1,8 @@
 #pragma once
 
 #include "kernels/cumulative_average.h"
-#include "libtorch/ops/conv_ops.h"
+#include "libtorch/ops/conv_checks.h"
+#include "libtorch/ops/dispatch.h"
 
 /// The dispatcher's entries of cumulative_average.
 namespace seqconv::ops {
@@ -17,6 +18,11 @@ using AverageStepSignature =
 inline constexpr const char* kAverage = "cumulative_average";
 inline constexpr const char* kAverageBackward = "cumulative_average_backward";
 inline constexpr const char* kAverageStep = "cumulative_average_step";
+
+/// The operators, to be called through the dispatcher.
+const c10::TypedOperatorHandle<AverageSignature>& average_op();
+const c10::TypedOperatorHandle<AverageSignature>& average_backward_op();
+const c10::TypedOperatorHandle<AverageStepSignature>& average_step_op();
 
 /// Sizes of x [B, T, C].
 kernels::AverageShape average_shape(const at::Tensor& x);

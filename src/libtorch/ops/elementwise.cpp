@@ -20,7 +20,7 @@ using torch::autograd::variable_list;
 at::Tensor run_dropout(const at::Tensor& input, kernels::Dropout drop) {
   const at::Tensor x = input.contiguous();
   at::Tensor y = at::empty_like(x);
-  dispatch_type(x, [&]<class T>(T) {
+  dispatch_storage(x.scalar_type(), [&]<class T>(T) {
     kernels::dropout<T>(const_pointer<T>(x), pointer<T>(y), x.numel(), drop, parallel_for());
   });
   return y;
@@ -60,7 +60,7 @@ class DropoutAddFunction : public torch::autograd::Function<DropoutAddFunction> 
     const at::Tensor x = input.contiguous();
     const at::Tensor residual = input_residual.contiguous();
     at::Tensor y = at::empty_like(x);
-    dispatch_type(x, [&]<class T>(T) {
+    dispatch_storage(x.scalar_type(), [&]<class T>(T) {
       kernels::dropout_add<T>(
           const_pointer<T>(x),
           const_pointer<T>(residual),
@@ -94,7 +94,7 @@ class ActivationDropoutFunction : public torch::autograd::Function<ActivationDro
     ctx->saved_data["activation"] = static_cast<int64_t>(activation);
     const at::Tensor x = input.contiguous();
     at::Tensor y = at::empty_like(x);
-    dispatch_type(x, [&]<class T>(T) {
+    dispatch_storage(x.scalar_type(), [&]<class T>(T) {
       kernels::activation_dropout<T>(
           const_pointer<T>(x),
           pointer<T>(y),
@@ -114,7 +114,7 @@ class ActivationDropoutFunction : public torch::autograd::Function<ActivationDro
     const at::Tensor grad_y = grads[0].contiguous();
     const auto activation = static_cast<Activation>(ctx->saved_data["activation"].toInt());
     at::Tensor grad_x = at::empty_like(grad_y);
-    dispatch_type(grad_y, [&]<class T>(T) {
+    dispatch_storage(grad_y.scalar_type(), [&]<class T>(T) {
       kernels::activation_dropout_backward<T>(
           const_pointer<T>(saved),
           const_pointer<T>(grad_y),
@@ -148,7 +148,7 @@ class GluFunction : public torch::autograd::Function<GluFunction> {
     auto sizes = x.sizes().vec();
     sizes.back() /= 2;
     at::Tensor y = at::empty(sizes, x.options());  // [..., C]
-    dispatch_type(x, [&]<class T>(T) {
+    dispatch_storage(x.scalar_type(), [&]<class T>(T) {
       kernels::glu<T>(const_pointer<T>(x), pointer<T>(y), glu_shape(x, lengths), parallel_for());
     });
     ctx->save_for_backward({x, lengths.value_or(at::Tensor())});
@@ -163,7 +163,7 @@ class GluFunction : public torch::autograd::Function<GluFunction> {
         saved[1].defined() ? std::optional(saved[1]) : std::nullopt;
     const at::Tensor grad_y = grads[0].contiguous();
     at::Tensor grad_x = at::empty_like(x);
-    dispatch_type(x, [&]<class T>(T) {
+    dispatch_storage(x.scalar_type(), [&]<class T>(T) {
       kernels::glu_backward<T>(
           const_pointer<T>(x),
           const_pointer<T>(grad_y),
@@ -176,31 +176,28 @@ class GluFunction : public torch::autograd::Function<GluFunction> {
 };
 
 void check_lengths(const at::Tensor& x, const at::Tensor& lengths) {
-  TORCH_CHECK(
-      x.dim() == 3, "[glu] x must be [B, T, 2C] when lengths are given, but got ", x.sizes());
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      "glu", x.dim() == 3, "x must be [B, T, 2C] when lengths are given, but got {}", x.sizes());
+  SEQCONV_CHECK_OP(
+      "glu",
       (lengths.scalar_type() == at::kLong || lengths.scalar_type() == at::kInt) &&
           lengths.device() == x.device() && lengths.dim() == 1 && lengths.size(0) == x.size(0),
-      "[glu] lengths must be int64 or int32 [B] on ",
+      "lengths must be int64 or int32 [B] on {} with B = {}, but got {} {} on {}",
       x.device(),
-      " with B = ",
       x.size(0),
-      ", but got ",
       lengths.scalar_type(),
-      " ",
       lengths.sizes(),
-      " on ",
       lengths.device());
   if (!lengths.is_cpu())
     return;
   const at::Tensor values = dense_lengths(lengths);
   const int64_t* length = values.const_data_ptr<int64_t>();
   for (int64_t b = 0; b < values.numel(); ++b)
-    TORCH_CHECK(
+    SEQCONV_CHECK_OP(
+        "glu",
         length[b] >= 0 && length[b] <= x.size(1),
-        "[glu] lengths must be in [0, T = ",
+        "lengths must be in [0, T = {}], but got {}",
         x.size(1),
-        "], but got ",
         length[b]);
 }
 
@@ -221,11 +218,11 @@ at::Tensor dropout_add(
   check_input("dropout_add", "x", x);
   check_same_type("dropout_add", "residual", residual, x);
   check_probability("dropout_add", p);
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      "dropout_add",
       x.sizes() == residual.sizes(),
-      "[dropout_add] residual must have the shape of x ",
+      "residual must have the shape of x {}, but got {}",
       x.sizes(),
-      ", but got ",
       residual.sizes());
   if (!has_kernel(x, seed))
     return residual + dropout_reference(x, p, seed);
@@ -234,9 +231,10 @@ at::Tensor dropout_add(
 
 at::Tensor glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
   check_input("glu", "x", x);
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      "glu",
       x.dim() >= 1 && x.size(-1) % 2 == 0,
-      "[glu] the last axis of x must be even, but got x ",
+      "the last axis of x must be even, but got x {}",
       x.sizes());
   if (lengths)
     check_lengths(x, *lengths);

@@ -98,7 +98,7 @@ at::Tensor activation_dropout_reference(
     case Activation::kSwish:
       return dropout_reference(at::silu(x), p, seed);
   }
-  TORCH_CHECK(false, "[activation_dropout] unknown activation");
+  SEQCONV_CHECK_OP("activation_dropout", false, "unknown activation");
 }
 
 at::Tensor layer_norm_reference(

@@ -2,12 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
-#include <c10/util/Exception.h>
 
 #include <string_view>
 
 #include "kernels/bfloat16.h"
 #include "kernels/dropout.h"
+#include "libtorch/ops/check.h"
 #include "libtorch/ops/seed.h"
 
 /// What the fused element-wise operators share: their checks and types.
@@ -16,36 +16,29 @@ using namespace internal;
 
 /// x holds floating-point numbers, and no tangent, which kernels would lose.
 inline void check_input(std::string_view op, std::string_view name, const at::Tensor& x) {
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      op,
       x.defined() && x.is_floating_point(),
-      "[",
-      op,
-      "] ",
+      "{} must be of a floating-point type, but got {}",
       name,
-      " must be of a floating-point type, but got ",
       x.defined() ? toString(x.scalar_type()) : "an undefined tensor");
-  TORCH_CHECK(
-      !x._fw_grad(/*level=*/0).defined(),
-      "[",
+  SEQCONV_CHECK_OP(
       op,
-      "] ",
-      name,
-      " must be without a tangent, as forward-mode derivatives are not supported, but got one with "
-      "a tangent");
+      !x._fw_grad(/*level=*/0).defined(),
+      "{} must be without a tangent, as forward-mode derivatives are not supported, but got one "
+      "with a tangent",
+      name);
 }
 
 inline void check_same_device(
     std::string_view op, std::string_view name, const at::Tensor& y, const at::Tensor& x) {
   check_input(op, name, y);
-  TORCH_CHECK(
-      y.device() == x.device(),
-      "[",
+  SEQCONV_CHECK_OP(
       op,
-      "] ",
+      y.device() == x.device(),
+      "{} must be on {} like the other inputs, but got {}",
       name,
-      " must be on ",
       x.device(),
-      " like the other inputs, but got ",
       y.device());
 }
 
@@ -53,15 +46,12 @@ inline void check_same_device(
 inline void check_same_type(
     std::string_view op, std::string_view name, const at::Tensor& y, const at::Tensor& x) {
   check_same_device(op, name, y, x);
-  TORCH_CHECK(
-      y.scalar_type() == x.scalar_type(),
-      "[",
+  SEQCONV_CHECK_OP(
       op,
-      "] ",
+      y.scalar_type() == x.scalar_type(),
+      "{} must be {} like the other inputs, but got {}",
       name,
-      " must be ",
       x.scalar_type(),
-      " like the other inputs, but got ",
       y.scalar_type());
 }
 
@@ -86,35 +76,19 @@ inline bool has_kernel(const at::Tensor& x, const Seed& seed) {
 }
 
 inline void check_probability(std::string_view op, double p) {
-  TORCH_CHECK(p >= 0 && p < 1, "[", op, "] p must be in [0, 1), but got ", p);
+  SEQCONV_CHECK_OP(op, p >= 0 && p < 1, "p must be in [0, 1), but got {}", p);
 }
 
 /// The backward passes are not differentiable themselves: say so rather than
 /// return a wrong second derivative.
 inline void check_first_derivative(std::string_view op) {
-  TORCH_CHECK(
-      !c10::GradMode::is_enabled(),
-      "[",
-      op,
-      "] has a first derivative only, but got create_graph = true");
+  SEQCONV_CHECK_OP(
+      op, !c10::GradMode::is_enabled(), "has a first derivative only, but got create_graph = true");
 }
 
 /// Seeds cross the autograd boundary as int64.
 inline kernels::Dropout make_dropout(double p, int64_t seed) {
   return {p, static_cast<uint64_t>(seed)};
-}
-
-/// Calls body(T{}) with T the element type of an input that has a kernel.
-template <class Body>
-void dispatch_type(const at::Tensor& x, const Body& body) {
-  switch (x.scalar_type()) {
-    case at::kDouble:
-      return body(double{});
-    case at::kBFloat16:
-      return body(kernels::BFloat16{});
-    default:
-      return body(float{});
-  }
 }
 
 }  // namespace seqconv::ops

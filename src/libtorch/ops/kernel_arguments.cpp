@@ -12,36 +12,32 @@ LengthValues::LengthValues(const char* op, const OptionalTensor& lengths, const 
   tensor_ = dense_lengths(lengths);
   data_ = tensor_.const_data_ptr<int64_t>();
   for (int64_t b = 0; b < tensor_.numel(); ++b)
-    TORCH_CHECK(
-        data_[b] >= 0 && data_[b] <= x.size(1),
-        "[",
+    SEQCONV_CHECK_OP(
         op,
-        "] lengths must be in 0 .. T = ",
+        data_[b] >= 0 && data_[b] <= x.size(1),
+        "lengths must be in 0 .. T = {}, but got {} in row {}",
         x.size(1),
-        ", but got ",
         data_[b],
-        " in row ",
         b);
 }
 
-DropValues::DropValues(double p, const OptionalTensor& seed, const OptionalTensor& mask) {
-  drop_.p = p;
-  if (seed && p > 0) {
+DropValues::DropValues(const DropConnect& drop) : mask_(mask_bytes(drop.mask)) {
+  drop_.p = drop.p;
+  if (drop.seed && drop.p > 0) {
     drop_.seeded = true;
-    drop_.seed = static_cast<uint64_t>(*seed->const_data_ptr<int64_t>());
+    drop_.seed = static_cast<uint64_t>(*drop.seed->const_data_ptr<int64_t>());
   }
-  mask_ = mask_bytes(mask);
   drop_.mask = const_pointer<uint8_t>(mask_);
 }
 
-kernels::ConvShape conv_shape(const at::Tensor& x, const at::Tensor& logits, int64_t padding_left) {
+kernels::ConvShape conv_shape(const ConvArguments& args) {
   return {
-      .batch = x.size(0),
-      .steps = x.size(1),
-      .channels = x.size(2),
-      .heads = logits.size(-2),
-      .kernel_size = logits.size(-1),
-      .padding_left = padding_left};
+      .batch = args.x.size(0),
+      .steps = args.x.size(1),
+      .channels = args.x.size(2),
+      .heads = args.logits.size(-2),
+      .kernel_size = args.logits.size(-1),
+      .padding_left = args.padding_left.guard_int(__FILE__, __LINE__)};
 }
 
 at::ScalarType accumulator_type(at::ScalarType type) {
@@ -64,6 +60,11 @@ at::Tensor dense_lengths(const OptionalTensor& lengths) {
   return lengths ? lengths->to(at::kLong).contiguous() : at::Tensor();
 }
 
+at::Tensor empty_gradient(
+    bool wanted, c10::SymIntArrayRef sizes, const at::TensorOptions& options) {
+  return wanted ? at::empty_symint(sizes, options) : at::empty({0}, options);
+}
+
 at::Tensor mask_bytes(const OptionalTensor& mask) {
   if (!mask)
     return at::Tensor();
@@ -77,7 +78,7 @@ void write_back(const at::Tensor& dense, at::Tensor& state) {
 
 int64_t position_value(const char* op, const at::Tensor& position) {
   const int64_t value = *position.const_data_ptr<int64_t>();
-  TORCH_CHECK(value >= 0, "[", op, "] position must not be negative, but got ", value);
+  SEQCONV_CHECK_OP(op, value >= 0, "position must not be negative, but got {}", value);
   return value;
 }
 

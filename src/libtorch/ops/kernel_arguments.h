@@ -22,7 +22,7 @@ class LengthValues {
 
 class DropValues {
  public:
-  DropValues(double p, const OptionalTensor& seed, const OptionalTensor& mask);
+  explicit DropValues(const DropConnect& drop);
   const kernels::TapDrop& get() const { return drop_; }
 
  private:
@@ -30,8 +30,8 @@ class DropValues {
   kernels::TapDrop drop_;
 };
 
-/// Sizes of a convolution: x [B, T, C], logits [..., H, K].
-kernels::ConvShape conv_shape(const at::Tensor& x, const at::Tensor& logits, int64_t padding_left);
+/// Sizes of checked arguments.
+kernels::ConvShape conv_shape(const ConvArguments& args);
 
 /// float64 for float64, else float32.
 at::ScalarType accumulator_type(at::ScalarType type);
@@ -45,6 +45,9 @@ at::Tensor dense_or_none(const OptionalTensor& tensor);
 
 /// Lengths as dense int64; undefined where there are none.
 at::Tensor dense_lengths(const OptionalTensor& lengths);
+
+/// Room for a gradient, or [0] where it was not asked for.
+at::Tensor empty_gradient(bool wanted, c10::SymIntArrayRef sizes, const at::TensorOptions& options);
 
 /// A DropConnect mask as dense bytes; undefined where there is none.
 at::Tensor mask_bytes(const OptionalTensor& mask);

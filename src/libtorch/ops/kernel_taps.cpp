@@ -17,19 +17,20 @@ at::Tensor real_logits(const ConvArguments& args) {
 }  // namespace
 
 KernelTaps::KernelTaps(const ConvArguments& args)
-    : normalization_(parse_normalization(args.op, args.normalization)), logits_(args.logits) {
+    : normalization_(parse_normalization(args.op, args.normalization)),
+      type_(args.logits.scalar_type()) {
   if (normalized_before()) {
     logits_ = real_logits(args);
     taps_ = normalize_reference(logits_, normalization_).contiguous();
   } else {
-    taps_ = logits_.contiguous();
+    taps_ = args.logits.contiguous();
   }
 }
 
 at::Tensor KernelTaps::grad_logits(const at::Tensor& grad) const {
   if (grad.numel() == 0 || !normalized_before())
-    return grad.to(logits_.scalar_type());
-  return normalize_reference_backward(logits_, normalization_, grad).to(logits_.scalar_type());
+    return grad.to(type_);
+  return normalize_reference_backward(logits_, normalization_, grad).to(type_);
 }
 
 }  // namespace seqconv::ops

@@ -23,7 +23,8 @@ class KernelTaps {
   bool normalized_before() const { return !softmax() && normalization_ != Normalization::kNone; }
 
   Normalization normalization_;
-  at::Tensor logits_;
+  at::ScalarType type_;  ///< of the logits
+  at::Tensor logits_;    ///< if they are normalised before
   at::Tensor taps_;
 };
 

@@ -32,7 +32,7 @@ struct LayerNormOutputs {
 LayerNormOutputs run_layer_norm(const LayerNormInputs& in, bool keep) {
   LayerNormOutputs out;
   out.y = at::empty_like(in.x);
-  dispatch_type(in.x, [&]<class T>(T) {
+  dispatch_storage(in.x.scalar_type(), [&]<class T>(T) {
     using A = kernels::AccumulatorOf<T>;
     kernels::LayerNormForward<T> pass;
     pass.channels = in.x.size(-1);
@@ -81,7 +81,7 @@ LayerNormGradients run_backward(
     grads.weight = at::empty_like(weight);
     grads.bias = at::empty_like(weight);
   }
-  dispatch_type(normalized, [&]<class T>(T) {
+  dispatch_storage(normalized.scalar_type(), [&]<class T>(T) {
     using A = kernels::AccumulatorOf<T>;
     kernels::LayerNormBackward<T> pass;
     pass.channels = normalized.size(-1);
@@ -148,34 +148,28 @@ void check_layer_norm(std::string_view op, const LayerNormInputs& in) {
   check_parameter(op, "weight", in.weight, in.x);
   check_parameter(op, "bias", in.bias, in.x);
   check_probability(op, in.p);
-  TORCH_CHECK(
-      in.x.dim() >= 1 && in.x.size(-1) >= 1,
-      "[",
+  SEQCONV_CHECK_OP(
       op,
-      "] x must have a last axis of at least one channel, but got ",
+      in.x.dim() >= 1 && in.x.size(-1) >= 1,
+      "x must have a last axis of at least one channel, but got {}",
       in.x.sizes());
   const int64_t C = in.x.size(-1);
-  TORCH_CHECK(
-      in.weight.dim() == 1 && in.weight.size(0) == C && in.bias.dim() == 1 && in.bias.size(0) == C,
-      "[",
+  SEQCONV_CHECK_OP(
       op,
-      "] weight and bias must be [C] with C = ",
+      in.weight.dim() == 1 && in.weight.size(0) == C && in.bias.dim() == 1 && in.bias.size(0) == C,
+      "weight and bias must be [C] with C = {}, but got {} and {}",
       C,
-      ", but got ",
       in.weight.sizes(),
-      " and ",
       in.bias.sizes());
-  TORCH_CHECK(in.epsilon >= 0, "[", op, "] epsilon must be >= 0, but got ", in.epsilon);
+  SEQCONV_CHECK_OP(op, in.epsilon >= 0, "epsilon must be >= 0, but got {}", in.epsilon);
   if (!in.residual.defined())
     return;
   check_same_type(op, "residual", in.residual, in.x);
-  TORCH_CHECK(
-      in.x.sizes() == in.residual.sizes(),
-      "[",
+  SEQCONV_CHECK_OP(
       op,
-      "] residual must have the shape of x ",
+      in.x.sizes() == in.residual.sizes(),
+      "residual must have the shape of x {}, but got {}",
       in.x.sizes(),
-      ", but got ",
       in.residual.sizes());
 }
 
@@ -215,9 +209,10 @@ at::Tensor dropout_add_layer_norm(
     double p,
     const Seed& seed,
     double epsilon) {
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      "dropout_add_layer_norm",
       residual.defined(),
-      "[dropout_add_layer_norm] residual must be a tensor, but got an undefined one");
+      "residual must be a tensor, but got an undefined one");
   return apply_layer_norm("dropout_add_layer_norm", {x, residual, weight, bias, p, seed, epsilon});
 }
 

@@ -43,26 +43,23 @@ kernels::SmoothedLoss smoothed_loss(const CrossEntropyOptions& options, int64_t 
       return {1 - e - each, each};
     }
   }
-  TORCH_CHECK(false, "[linear_cross_entropy] unknown smoothing form");
+  SEQCONV_CHECK_OP("linear_cross_entropy", false, "unknown smoothing form");
 }
 
 void check_options(std::string_view op, const CrossEntropyOptions& options, int64_t vocabulary) {
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      op,
       options.smoothing >= 0 && options.smoothing < 1,
-      "[",
-      op,
-      "] smoothing must be in [0, 1), but got ",
+      "smoothing must be in [0, 1), but got {}",
       options.smoothing);
-  TORCH_CHECK(
-      vocabulary >= 1 && (vocabulary >= 2 || options.form == SmoothingForm::kAll),
-      "[",
+  SEQCONV_CHECK_OP(
       op,
-      "] the vocabulary must hold ",
+      vocabulary >= 1 && (vocabulary >= 2 || options.form == SmoothingForm::kAll),
+      "the vocabulary must hold {} words or more, but got {}",
       options.form == SmoothingForm::kAll ? 1 : 2,
-      " words or more, but got ",
       vocabulary);
-  TORCH_CHECK(
-      options.chunk_rows >= 0, "[", op, "] chunk_rows must be >= 0, but got ", options.chunk_rows);
+  SEQCONV_CHECK_OP(
+      op, options.chunk_rows >= 0, "chunk_rows must be >= 0, but got {}", options.chunk_rows);
 }
 
 void check_target(
@@ -71,31 +68,24 @@ void check_target(
     int64_t rows,
     int64_t vocabulary,
     int64_t ignore_index) {
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      op,
       target.defined() && target.device().is_cpu() && target.scalar_type() == at::kLong &&
           target.dim() == 1 && target.size(0) == rows,
-      "[",
-      op,
-      "] target must be int64 [M] on the CPU with M = ",
+      "target must be int64 [M] on the CPU with M = {}, but got {} {}",
       rows,
-      ", but got ",
       target.scalar_type(),
-      " ",
       target.sizes());
   const at::Tensor ids = target.contiguous();
   const int64_t* id = ids.const_data_ptr<int64_t>();
   for (int64_t r = 0; r < rows; ++r)
-    TORCH_CHECK(
-        (id[r] >= 0 && id[r] < vocabulary) || id[r] == ignore_index,
-        "[",
+    SEQCONV_CHECK_OP(
         op,
-        "] targets must be in [0, ",
+        (id[r] >= 0 && id[r] < vocabulary) || id[r] == ignore_index,
+        "targets must be in [0, {}) or the ignored {}, but got {} in row {}",
         vocabulary,
-        ") or the ignored ",
         ignore_index,
-        ", but got ",
         id[r],
-        " in row ",
         r);
 }
 
@@ -172,7 +162,7 @@ class ChunkedLoss {
   }
 
   LossAndGradients result() const {
-    const at::ScalarType type = sum_type(weight_.scalar_type());
+    const at::ScalarType type = accumulator_type(weight_.scalar_type());
     return {
         losses_.loss().to(type),
         losses_.nll().to(type),
@@ -283,11 +273,11 @@ CrossEntropySums linear_cross_entropy(
   constexpr std::string_view op = "linear_cross_entropy";
   check_input(op, "hidden", hidden);
   check_parameter(op, "weight", weight, hidden);
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      "linear_cross_entropy",
       hidden.dim() == 2 && weight.dim() == 2 && hidden.size(1) == weight.size(1),
-      "[linear_cross_entropy] hidden must be [M, C] and weight [V, C], but got ",
+      "hidden must be [M, C] and weight [V, C], but got {} and {}",
       hidden.sizes(),
-      " and ",
       weight.sizes());
   check_options(op, options, weight.size(0));
   check_target(op, target, hidden.size(0), weight.size(0), options.ignore_index);
@@ -308,9 +298,10 @@ CrossEntropySums linear_cross_entropy(
 CrossEntropySums cross_entropy_reference(
     const at::Tensor& logits, const at::Tensor& target, const CrossEntropyOptions& options) {
   constexpr std::string_view op = "cross_entropy_reference";
-  TORCH_CHECK(
+  SEQCONV_CHECK_OP(
+      "cross_entropy_reference",
       logits.dim() == 2,
-      "[cross_entropy_reference] logits must be [M, V], but got ",
+      "logits must be [M, V], but got {}",
       logits.sizes());
   check_options(op, options, logits.size(1));
   check_target(op, target, logits.size(0), logits.size(1), options.ignore_index);

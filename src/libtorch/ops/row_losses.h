@@ -16,11 +16,6 @@
 namespace seqconv::ops {
 using namespace internal;
 
-/// In which the losses of logits of `type` are added up.
-inline at::ScalarType sum_type(at::ScalarType type) {
-  return type == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 /// Losses of rows of logits, added up; the logits may become their gradient.
 class RowLosses {
  public:
@@ -55,7 +50,7 @@ class RowLosses {
   void add_by_kernel(const at::Tensor& logits, const at::Tensor& target, bool with_gradient) {
     loss_of_row_.resize(static_cast<size_t>(logits.size(0)));
     nll_of_row_.resize(loss_of_row_.size());
-    dispatch_type(logits, [&]<class S>(S) {
+    dispatch_storage(logits.scalar_type(), [&]<class S>(S) {
       using T = kernels::AccumulatorOf<S>;
       kernels::CrossEntropyRows<T> pass;
       pass.rows = logits.size(0);
@@ -80,7 +75,7 @@ class RowLosses {
       const at::Tensor& logits, const at::Tensor& target, bool with_gradient) {
     const at::Tensor column = target.unsqueeze(1);  // [rows, 1]
     const at::Tensor log_p =                        // [rows, V]
-        at::log_softmax(logits, -1, sum_type(logits.scalar_type()));
+        at::log_softmax(logits, -1, accumulator_type(logits.scalar_type()));
     const at::Tensor nll = -log_p.gather(1, column).sum(at::kDouble);
     nll_.add_(nll);
     loss_.add_(nll, smoothed_.nll_weight);

@@ -7,8 +7,9 @@
 
 #include <vector>
 
-#include "libtorch/ops/conv_kind.h"
+#include "libtorch/ops/conv_ops.h"
 #include "libtorch/ops/cumulative_average_ops.h"
+#include "libtorch/ops/talk_ops.h"
 
 /// Steps under torch.vmap. Its own loop takes no operator that changes one of
 /// its arguments and returns something else.
@@ -55,14 +56,11 @@ std::vector<MappedArgument> pop_arguments(
 /// (x, state, ...) and the result y, of x's shape.
 void step_mapped(const c10::OperatorHandle& op, Stack* stack) {
   const c10::impl::ExcludeDispatchKeyGuard below(c10::DispatchKey::FuncTorchBatched);
-  const std::string& full = op.schema().name();  // seqconv::internal::NAME
+  const std::string& full = op.schema().name();  // seqconv::NAME
   const std::string name = full.substr(full.rfind(':') + 1);
   const auto layer = at::functorch::maybeCurrentDynamicLayer();
-  TORCH_CHECK(
-      layer.has_value(),
-      "[",
-      name,
-      "] tensors of torch.vmap must be used within it, but got one outside");
+  SEQCONV_CHECK_OP(
+      name, layer.has_value(), "tensors of torch.vmap must be used within it, but got one outside");
   const int64_t level = layer->layerId();
   const auto arguments = pop_arguments(op, *stack, level);
   const MappedArgument *const x = &arguments[0], *const state = &arguments[1];
@@ -75,11 +73,10 @@ void step_mapped(const c10::OperatorHandle& op, Stack* stack) {
       stack->push_back(argument.at(0));
     return op.callBoxed(stack);
   }
-  TORCH_CHECK(
-      state->is_mapped(),
-      "[",
+  SEQCONV_CHECK_OP(
       name,
-      "] state must be mapped by torch.vmap, since it is changed in place, but got one for all");
+      state->is_mapped(),
+      "state must be mapped by torch.vmap, since it is changed in place, but got one for all");
   std::vector<at::Tensor> outputs;
   for (int64_t i = 0; i < mapped->count(); ++i) {
     for (const MappedArgument& argument : arguments)
@@ -95,7 +92,7 @@ void step_mapped(const c10::OperatorHandle& op, Stack* stack) {
 
 TORCH_LIBRARY_IMPL(seqconv, FuncTorchBatched, m) {
   for (const char* const name :
-       {LightConvKind::kStep, DynamicConvKind::kStep, "talk_step", kAverageStep})
+       {LightConvKind::kStep, DynamicConvKind::kStep, TalkKind::kStep, kAverageStep})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&step_mapped>());
 }
 

@@ -1,129 +1,71 @@
 #include "seqconv/ops/talk.h"
 
 #include <ATen/Functions.h>
-#include <torch/library.h>
 
 #include <cmath>
 
+#include "libtorch/ops/kernel_arguments.h"
 #include "libtorch/ops/talk_ops.h"
 
 namespace seqconv::ops {
 namespace {
 
 void check_offset(const TalkArguments& args, const char* name, const at::Tensor& offset) {
-  TORCH_CHECK(
-      offset.dim() == 3 && offset.sym_size(0) == args.x.sym_size(0) &&
-          offset.sym_size(1) == args.x.sym_size(1),
-      "[",
+  const auto B = args.x.sym_size(0), T = args.x.sym_size(1);
+  SEQCONV_CHECK_OP(
       args.op,
-      "] ",
+      offset.dim() == 3 && offset.sym_size(0) == B && offset.sym_size(1) == T,
+      "{} must be [B, T, H] with B = {}, T = {}, but got {}",
       name,
-      " must be [B, T, H] with B = ",
-      args.x.sym_size(0),
-      ", T = ",
-      args.x.sym_size(1),
-      ", but got ",
+      B,
+      T,
       offset.sym_sizes());
   check_type_beside(args.op, name, offset, args.x);
   check_heads(args.op, args.x.sym_size(2), offset.sym_size(2));
 }
 
-at::Tensor talk_meta(
-    const at::Tensor& x,
-    const at::Tensor& offset_left,
-    const OptionalTensor& offset_right,
-    int64_t max_left,
-    int64_t max_right,
-    const OptionalTensor& lengths) {
-  check_talk({"talk", x, offset_left, offset_right, max_left, max_right, lengths});
-  return at::empty_symint(x.sym_sizes(), x.options());
-}
-
-std::tuple<at::Tensor, at::Tensor, at::Tensor> talk_backward_meta(
-    const at::Tensor& grad,
-    const at::Tensor& x,
-    const at::Tensor& offset_left,
-    const OptionalTensor& offset_right,
-    int64_t max_left,
-    int64_t max_right,
-    const OptionalTensor& lengths,
-    GradientMask output_mask) {
-  const char* const name = "talk_backward";
-  check_talk({name, x, offset_left, offset_right, max_left, max_right, lengths});
-  check_gradient(name, grad, x);
-  return empty_talk_gradients(x, offset_left, offset_right, output_mask);
-}
-
-at::Tensor talk_step_meta(
-    const at::Tensor& x,
-    at::Tensor& state,
-    const at::Tensor& position,
-    const at::Tensor& offset_left,
-    int64_t max_left) {
-  check_talk_step(
-      {.op = "talk_step", .x = x, .offset_left = offset_left, .max_left = max_left},
-      state,
-      position);
-  return at::empty_symint(x.sym_sizes(), x.options());
-}
-
 }  // namespace
 
-void check_talk(const TalkArguments& args) {
-  check_input(args.op, args.x);
-  check_offset(args, "offset_left", args.offset_left);
-  TORCH_CHECK(
-      args.max_left >= 0 && args.max_right >= 0,
-      "[",
-      args.op,
-      "] max_left and max_right must not be negative, but got ",
-      args.max_left,
-      " and ",
-      args.max_right);
-  if (args.offset_right) {
-    check_offset(args, "offset_right", *args.offset_right);
-    TORCH_CHECK(
-        args.offset_right->sym_size(2) == args.offset_left.sym_size(2) &&
-            args.offset_right->scalar_type() == args.offset_left.scalar_type(),
-        "[",
-        args.op,
-        "] offset_right must be as offset_left, ",
-        args.offset_left.scalar_type(),
-        " ",
-        args.offset_left.sym_sizes(),
-        ", but got ",
-        args.offset_right->scalar_type(),
-        " ",
-        args.offset_right->sym_sizes());
+void check(const TalkArguments& args) {
+  const auto& [op, x, left, right, max_left, max_right, lengths] = args;
+  check_input(op, x);
+  check_offset(args, "offset_left", left);
+  SEQCONV_CHECK_OP(
+      op,
+      max_left >= 0 && max_right >= 0,
+      "max_left and max_right must not be negative, but got {} and {}",
+      max_left,
+      max_right);
+  if (right) {
+    check_offset(args, "offset_right", *right);
+    SEQCONV_CHECK_OP(
+        op,
+        right->sym_size(2) == left.sym_size(2) && right->scalar_type() == left.scalar_type(),
+        "offset_right must be as offset_left, {} {}, but got {} {}",
+        left.scalar_type(),
+        left.sym_sizes(),
+        right->scalar_type(),
+        right->sym_sizes());
   } else {
-    TORCH_CHECK(
-        args.max_right == 0,
-        "[",
-        args.op,
-        "] max_right must be 0 without offset_right, but got ",
-        args.max_right);
+    SEQCONV_CHECK_OP(
+        op, max_right == 0, "max_right must be 0 without offset_right, but got {}", max_right);
   }
-  check_lengths(args.op, args.lengths, args.x);
+  check_lengths(op, lengths, x);
 }
 
-void check_talk_step(
-    const TalkArguments& args, const at::Tensor& state, const at::Tensor& position) {
-  check_talk(args);
+void check_step(const TalkArguments& args, const at::Tensor& state, const at::Tensor& position) {
+  check(args);
   check_state(args.op, args.x, state, position);
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> empty_talk_gradients(
-    const at::Tensor& x,
-    const at::Tensor& offset_left,
-    const OptionalTensor& offset_right,
-    const GradientMask& output_mask) {
-  const auto like = [](bool wanted, const at::Tensor& tensor) {
-    return empty_gradient(wanted, tensor.sym_sizes(), tensor.options());
+Gradients empty_gradients(const TalkArguments& args, const GradientMask& wanted) {
+  const auto like = [](bool is_wanted, const at::Tensor& tensor) {
+    return empty_gradient(is_wanted, tensor.sym_sizes(), tensor.options());
   };
   return {
-      like(output_mask[0], x),
-      like(output_mask[1], offset_left),
-      like(output_mask[2] && offset_right.has_value(), offset_left)};
+      like(wanted[0], args.x),
+      like(wanted[1], args.offset_left),
+      like(wanted[2] && args.offset_right.has_value(), args.offset_left)};
 }
 
 kernels::TalkShape talk_shape(const TalkArguments& args) {
@@ -136,14 +78,44 @@ kernels::TalkShape talk_shape(const TalkArguments& args) {
       .max_right = args.max_right};
 }
 
+at::Tensor TalkDispatch::forward(const TalkArguments& args) {
+  static const auto op = find_op<decltype(TalkEntry<TalkKind>::forward)>(TalkKind::kForward);
+  return op.call(
+      args.x, args.offset_left, args.offset_right, args.max_left, args.max_right, args.lengths);
+}
+
+Gradients TalkDispatch::backward(
+    const TalkArguments& args, const at::Tensor& grad, const GradientMask& wanted) {
+  static const auto op = find_op<decltype(TalkEntry<TalkKind>::backward)>(TalkKind::kBackward);
+  return op.call(
+      grad,
+      args.x,
+      args.offset_left,
+      args.offset_right,
+      args.max_left,
+      args.max_right,
+      args.lengths,
+      wanted);
+}
+
+at::Tensor TalkDispatch::step(
+    const TalkArguments& args, at::Tensor& state, const at::Tensor& position) {
+  static const auto op = find_op<decltype(TalkEntry<TalkKind>::step)>(TalkKind::kStep);
+  return op.call(args.x, state, position, args.offset_left, args.max_left);
+}
+
 at::Tensor talk(
     const at::Tensor& x,
     const at::Tensor& offset_left,
     const std::optional<at::Tensor>& offset_right,
-    const TalkFuncOptions& options) {
-  static const auto op = find_op<TalkSignature>("talk");
-  return op.call(
-      x, offset_left, offset_right, options.max_left, options.max_right, options.lengths);
+    const TalkOptions& options) {
+  return TalkDispatch::forward(
+      {.x = x,
+       .offset_left = offset_left,
+       .offset_right = offset_right,
+       .max_left = options.max_left,
+       .max_right = options.max_right,
+       .lengths = options.lengths});
 }
 
 at::Tensor talk_initial_state(
@@ -152,11 +124,12 @@ at::Tensor talk_initial_state(
     int64_t channels,
     const at::TensorOptions& options,
     double max_offset) {
-  TORCH_CHECK(
-      max_left >= 0, "[talk_initial_state] max_left must not be negative, but got ", max_left);
-  TORCH_CHECK(
+  constexpr const char* op = "talk_initial_state";
+  SEQCONV_CHECK_OP(op, max_left >= 0, "max_left must not be negative, but got {}", max_left);
+  SEQCONV_CHECK_OP(
+      op,
       max_offset >= 0 && std::isfinite(max_offset),
-      "[talk_initial_state] max_offset must be finite and not negative, but got ",
+      "max_offset must be finite and not negative, but got {}",
       max_offset);
   const double reach = std::ceil(static_cast<double>(max_left) * max_offset);
   return at::zeros({rows, static_cast<int64_t>(reach), channels}, options);
@@ -168,8 +141,8 @@ at::Tensor talk_step(
     const at::Tensor& position,
     const at::Tensor& offset_left,
     int64_t max_left) {
-  static const auto op = find_op<TalkStepSignature>("talk_step");
-  return op.call(x, state, position, offset_left, max_left);
+  return TalkDispatch::step(
+      {.x = x, .offset_left = offset_left, .max_left = max_left}, state, position);
 }
 
 TORCH_LIBRARY_FRAGMENT(seqconv, m) {
@@ -180,12 +153,6 @@ TORCH_LIBRARY_FRAGMENT(seqconv, m) {
         "grad_x, Tensor grad_offset_left, Tensor grad_offset_right)");
   m.def("talk_step(Tensor x, Tensor(a!) state, Tensor position, Tensor offset_left, *, int "
         "max_left) -> Tensor");
-}
-
-TORCH_LIBRARY_IMPL(seqconv, Meta, m) {
-  m.impl("talk", talk_meta);
-  m.impl("talk_backward", talk_backward_meta);
-  m.impl("talk_step", talk_step_meta);
 }
 
 }  // namespace seqconv::ops

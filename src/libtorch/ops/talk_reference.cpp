@@ -34,7 +34,7 @@ at::Tensor talk_reference(
     const at::Tensor& x,
     const at::Tensor& offset_left,
     const std::optional<at::Tensor>& offset_right,
-    const TalkFuncOptions& options) {
+    const TalkOptions& options) {
   const int64_t B = x.size(0), T = x.size(1), C = x.size(2);
   const int64_t H = offset_left.size(2);
   const auto type = accumulator_type(x.scalar_type());

@@ -77,12 +77,12 @@ struct ConvCall {
   }
 
   at::Tensor run(const std::vector<at::Tensor>& in) const {
-    return form == Form::kLight ? device::lightconv(in[0], in[1], light(in))
-                                : device::dynamicconv(in[0], in[1], dynamic(in));
+    return form == Form::kLight ? device::lightconv(in[0], in[1], options(in))
+                                : device::dynamicconv(in[0], in[1], options(in));
   }
   at::Tensor reference(const std::vector<at::Tensor>& in) const {
-    return form == Form::kLight ? lightconv_reference(in[0], in[1], light(in))
-                                : dynamicconv_reference(in[0], in[1], dynamic(in));
+    return form == Form::kLight ? lightconv_reference(in[0], in[1], options(in))
+                                : dynamicconv_reference(in[0], in[1], options(in));
   }
   testing::TensorFunction function() const {
     return [this](const auto& in) { return run(in); };
@@ -103,10 +103,7 @@ struct ConvCall {
   }
 
  private:
-  LightConvFuncOptions light(const std::vector<at::Tensor>& in) const {
-    return {sizes.padding_left, normalization, renormalize_edges, drop, bias(in), lengths};
-  }
-  DynamicConvFuncOptions dynamic(const std::vector<at::Tensor>& in) const {
+  ConvOptions options(const std::vector<at::Tensor>& in) const {
     return {sizes.padding_left, normalization, renormalize_edges, drop, bias(in), lengths};
   }
   static std::optional<at::Tensor> bias(const std::vector<at::Tensor>& in) {

@@ -91,7 +91,7 @@ TEST(NormalizedTaps, NoPaddingReachesAGradient) {
     const at::Tensor y = dynamicconv(
         x,
         logits,
-        DynamicConvFuncOptions{
+        ConvOptions{
             .padding_left = 1, .normalization = normalization, .lengths = lengths.to(at::kLong)});
     const at::Tensor grad = torch::autograd::grad({y.sum()}, {logits})[0];
     EXPECT_TRUE(y.isfinite().all().item<bool>());

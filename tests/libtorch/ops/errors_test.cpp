@@ -212,7 +212,7 @@ class TalkErrors : public ::testing::Test {
  protected:
   at::Tensor x = at::zeros({2, 5, 6});
   at::Tensor left = at::zeros({2, 5, 2});
-  TalkFuncOptions options = {.max_left = 3, .max_right = 0};
+  TalkOptions options = {.max_left = 3, .max_right = 0};
 };
 
 TEST_F(TalkErrors, NameShapesAndTypes) {

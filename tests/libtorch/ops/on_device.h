@@ -38,8 +38,7 @@ inline std::optional<at::Tensor> there(const std::optional<at::Tensor>& tensor) 
 inline DropConnect there(const DropConnect& drop) {
   return {drop.p, there(drop.seed), there(drop.mask)};
 }
-template <class Options>
-Options conv_there(Options options) {
+inline ConvOptions there(ConvOptions options) {
   options.drop = there(options.drop);
   options.bias = there(options.bias);
   options.lengths = there(options.lengths);
@@ -51,18 +50,18 @@ inline at::Tensor back(const at::Tensor& result, const at::Tensor& x) {
 }
 
 inline at::Tensor lightconv(
-    const at::Tensor& x, const at::Tensor& weight, const LightConvFuncOptions& options) {
-  return back(ops::lightconv(there(x), there(weight), conv_there(options)), x);
+    const at::Tensor& x, const at::Tensor& weight, const ConvOptions& options) {
+  return back(ops::lightconv(there(x), there(weight), there(options)), x);
 }
 inline at::Tensor dynamicconv(
-    const at::Tensor& x, const at::Tensor& logits, const DynamicConvFuncOptions& options) {
-  return back(ops::dynamicconv(there(x), there(logits), conv_there(options)), x);
+    const at::Tensor& x, const at::Tensor& logits, const ConvOptions& options) {
+  return back(ops::dynamicconv(there(x), there(logits), there(options)), x);
 }
 inline at::Tensor talk(
     const at::Tensor& x,
     const at::Tensor& left,
     const std::optional<at::Tensor>& right,
-    TalkFuncOptions options) {
+    TalkOptions options) {
   options.lengths = there(options.lengths);
   return back(ops::talk(there(x), there(left), there(right), options), x);
 }

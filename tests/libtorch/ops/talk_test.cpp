@@ -44,7 +44,7 @@ struct TalkCall {
   testing::TensorFunction reference_function() const {
     return [this](const auto& in) { return reference(in); };
   }
-  TalkFuncOptions options() const { return {max_left, causal ? 0 : max_right, lengths}; }
+  TalkOptions options() const { return {max_left, causal ? 0 : max_right, lengths}; }
 
  private:
   at::Tensor offsets(at::ScalarType type) const {
@@ -345,7 +345,7 @@ TEST(TalkOp, PositionsBeyondTwoToThe24AreExact) {
   at::Tensor x = at::zeros({1, T, 1});
   for (const int64_t s : {int64_t{0}, int64_t{1}, int64_t{2}, T - 3, T - 2, T - 1})
     x[0][s][0] = static_cast<double>(s < 3 ? 1 << s : 1 << (T + 2 - s));
-  const TalkFuncOptions options = {.max_left = 2 * kFirst, .max_right = 2 * kFirst};
+  const TalkOptions options = {.max_left = 2 * kFirst, .max_right = 2 * kFirst};
   at::Tensor left = at::zeros({1, T, 1}), right = at::zeros({1, T, 1});
   struct Window {
     int64_t t;
