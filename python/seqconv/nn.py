@@ -73,13 +73,7 @@ class LightConv(Conv):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            channels,
-            heads,
-            kernel_size,
-            causal,
-            weight_dropout,
-            normalization,
-            renormalize_edges,
+            channels, heads, kernel_size, causal, weight_dropout, normalization, renormalize_edges
         )
         new = partial(parameter, device=device, dtype=dtype)
         self.weight = new(heads, kernel_size)
@@ -112,13 +106,9 @@ class LightConv(Conv):
         int64 element, is the number of inputs already seen. Without dropout:
         ValueError in training with some; call eval()."""
         self._check_step(x)
-        return ops.lightconv_step(
-            x, state, position, self.weight, **self._options()
-        )
+        return ops.lightconv_step(x, state, position, self.weight, **self._options())
 
-    def initial_state(
-        self, rows: int, dtype: torch.dtype | None = None
-    ) -> Tensor:
+    def initial_state(self, rows: int, dtype: torch.dtype | None = None) -> Tensor:
         """Zeros [N, K-1, C] for N = rows, of the parameter's type or `dtype`,
         which is the type that steps are made in."""
         return self._initial_state(rows, self.weight, dtype)
@@ -154,20 +144,11 @@ class DynamicConv(Conv):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            channels,
-            heads,
-            kernel_size,
-            causal,
-            weight_dropout,
-            normalization,
-            renormalize_edges,
+            channels, heads, kernel_size, causal, weight_dropout, normalization, renormalize_edges
         )
         new = partial(parameter, device=device, dtype=dtype)
-        require(
-            query_channels >= 0,
-            self,
-            f"query_channels must not be negative, but got {query_channels}",
-        )
+        wanted = f"query_channels must not be negative, but got {query_channels}"
+        require(query_channels >= 0, self, wanted)
         self.query_channels = query_channels or channels
         rows = heads * kernel_size
         self.weight_linear = new(rows, self.query_channels)
@@ -193,16 +174,11 @@ class DynamicConv(Conv):
                 f"[B, T, Q] with Q = {self.query_channels}, but got "
                 f"{list(query.shape)}"
             )
-        logits = functional.linear(  # [B, T, H*K]
-            query, self.weight_linear, self.weight_linear_bias
-        )
-        return logits.unflatten(-1, (self.heads, self.kernel_size))
+        logits = functional.linear(query, self.weight_linear, self.weight_linear_bias)
+        return logits.unflatten(-1, (self.heads, self.kernel_size))  # [B, T, H, K]
 
     def forward(
-        self,
-        x: Tensor,
-        lengths: Tensor | None = None,
-        query: Tensor | None = None,
+        self, x: Tensor, lengths: Tensor | None = None, query: Tensor | None = None
     ) -> Tensor:
         """x [B, T, C], lengths [B] or None -> [B, T, C]; the kernels are
         predicted from query [B, T, Q], or else from x."""
@@ -217,23 +193,15 @@ class DynamicConv(Conv):
         )
 
     def step(
-        self,
-        x: Tensor,
-        state: Tensor,
-        position: Tensor,
-        query: Tensor | None = None,
+        self, x: Tensor, state: Tensor, position: Tensor, query: Tensor | None = None
     ) -> Tensor:
         """Causal only, without gradient: [N, T', C], query [N, T', Q] ->
         [N, T', C]; see LightConv.step."""
         self._check_step(x)
         logits = self._logits(x, query)
-        return ops.dynamicconv_step(
-            x, state, position, logits, **self._options()
-        )
+        return ops.dynamicconv_step(x, state, position, logits, **self._options())
 
-    def initial_state(
-        self, rows: int, dtype: torch.dtype | None = None
-    ) -> Tensor:
+    def initial_state(self, rows: int, dtype: torch.dtype | None = None) -> Tensor:
         """Zeros [N, K-1, C] for N = rows; see LightConv.initial_state."""
         return self._initial_state(rows, self.weight_linear, dtype)
 
@@ -274,11 +242,7 @@ class TaLKConv(Mixer):
     ) -> None:
         super().__init__(channels, heads, causal)
         self.max_offset, self.offset_dropout = max_offset, offset_dropout
-        require(
-            max_offset >= 0,
-            self,
-            f"max_offset must not be negative, but got {max_offset}",
-        )
+        require(max_offset >= 0, self, f"max_offset must not be negative, but got {max_offset}")
         check_probability(self, "offset_dropout", offset_dropout)
         outputs = heads if causal else 2 * heads
         self.offsets = nn.Linear(channels, outputs, device=device, dtype=dtype)
@@ -303,18 +267,10 @@ class TaLKConv(Mixer):
         """x [B, T, C], lengths [B] or None -> [B, T, C]."""
         offsets = self._offsets(x)
         if self.causal:
-            return ops.talk(
-                x, offsets, max_left=self.max_offset, lengths=lengths
-            )
+            return ops.talk(x, offsets, max_left=self.max_offset, lengths=lengths)
         left, right = offsets.chunk(2, dim=-1)
-        return ops.talk(
-            x,
-            left,
-            right,
-            max_left=self.max_offset,
-            max_right=self.max_offset,
-            lengths=lengths,
-        )
+        reach = self.max_offset
+        return ops.talk(x, left, right, max_left=reach, max_right=reach, lengths=lengths)
 
     def step(self, x: Tensor, state: Tensor, position: Tensor) -> Tensor:
         """Causal only, without gradient: [N, T', C] -> [N, T', C], `state`
@@ -322,22 +278,15 @@ class TaLKConv(Mixer):
         self._check_causal()
         check_no_dropout(self, "offset_dropout")
         offsets = self._offsets(x)
-        return ops.talk_step(
-            x, state, position, offsets, max_left=self.max_offset
-        )
+        return ops.talk_step(x, state, position, offsets, max_left=self.max_offset)
 
-    def initial_state(
-        self, rows: int, dtype: torch.dtype | None = None
-    ) -> Tensor:
+    def initial_state(self, rows: int, dtype: torch.dtype | None = None) -> Tensor:
         """Zeros [N, max_offset, C] for N = rows; see LightConv.initial_state."""
         self._check_causal()
         weight = self.offsets.weight
+        dtype = dtype or weight.dtype
         return ops.talk_initial_state(
-            rows,
-            self.max_offset,
-            self.channels,
-            dtype=dtype or weight.dtype,
-            device=weight.device,
+            rows, self.max_offset, self.channels, dtype=dtype, device=weight.device
         )
 
     def extra_repr(self) -> str:
@@ -406,12 +355,8 @@ class AverageAttention(nn.Module):
     def _gated(self, x: Tensor, average: Tensor) -> Tensor:
         g = average
         if self.ffn is not None:
-            hidden = functional.dropout(
-                torch.relu(self.ffn["fc1"](g)),
-                self.activation_dropout,
-                self.training,
-            )
-            g = self.ffn["fc2"](hidden)
+            hidden = torch.relu(self.ffn["fc1"](g))
+            g = self.ffn["fc2"](functional.dropout(hidden, self.activation_dropout, self.training))
         gates = torch.sigmoid(self.gate(torch.cat([x, g], -1)))
         inputs, forgets = gates.chunk(2, -1)  # [B, T, C] each
         # Under autocast x may be wider than what comes out of linear maps.
@@ -437,9 +382,7 @@ class AverageAttention(nn.Module):
     def initial_state(self, rows: int) -> Tensor:
         """Float64 zeros [N, C] for N = rows: the sums of all inputs so far,
         whatever the type that steps are made in."""
-        return ops.average_initial_state(
-            rows, self.channels, device=self.gate.weight.device
-        )
+        return ops.average_initial_state(rows, self.channels, device=self.gate.weight.device)
 
     def extra_repr(self) -> str:
         return (

@@ -96,16 +96,9 @@ def lightconv(
         [B, T, C] of x's type.
     """
     return _ops.lightconv(
-        x,
-        weight,
-        bias,
-        padding_left=padding_left,
-        normalization=normalization,
-        renormalize_edges=renormalize_edges,
-        drop_p=drop_p,
-        drop_seed=drop_seed,
-        drop_mask=drop_mask,
-        lengths=lengths,
+        x, weight, bias, padding_left=padding_left, normalization=normalization,
+        renormalize_edges=renormalize_edges, drop_p=drop_p, drop_seed=drop_seed,
+        drop_mask=drop_mask, lengths=lengths,
     )
 
 
@@ -137,12 +130,7 @@ def lightconv_step(
         [N, T', C].
     """
     return _ops.lightconv_step(
-        x,
-        state,
-        position,
-        weight,
-        bias,
-        normalization=normalization,
+        x, state, position, weight, bias, normalization=normalization,
         renormalize_edges=renormalize_edges,
     )
 
@@ -179,16 +167,9 @@ def dynamicconv(
         [B, T, C] of x's type.
     """
     return _ops.dynamicconv(
-        x,
-        logits,
-        bias,
-        padding_left=padding_left,
-        normalization=normalization,
-        renormalize_edges=renormalize_edges,
-        drop_p=drop_p,
-        drop_seed=drop_seed,
-        drop_mask=drop_mask,
-        lengths=lengths,
+        x, logits, bias, padding_left=padding_left, normalization=normalization,
+        renormalize_edges=renormalize_edges, drop_p=drop_p, drop_seed=drop_seed,
+        drop_mask=drop_mask, lengths=lengths,
     )
 
 
@@ -215,12 +196,7 @@ def dynamicconv_step(
         [N, T', C].
     """
     return _ops.dynamicconv_step(
-        x,
-        state,
-        position,
-        logits,
-        bias,
-        normalization=normalization,
+        x, state, position, logits, bias, normalization=normalization,
         renormalize_edges=renormalize_edges,
     )
 
@@ -274,12 +250,7 @@ def talk(
         [B, T, C] of x's type.
     """
     return _ops.talk(
-        x,
-        offset_left,
-        offset_right,
-        max_left=max_left,
-        max_right=max_right,
-        lengths=lengths,
+        x, offset_left, offset_right, max_left=max_left, max_right=max_right, lengths=lengths,
     )
 
 
@@ -345,9 +316,7 @@ def cumulative_average(x: Tensor, *, lengths: Tensor | None = None) -> Tensor:
     return _ops.cumulative_average(x, lengths=lengths)
 
 
-def cumulative_average_step(
-    x: Tensor, state: Tensor, position: Tensor
-) -> Tensor:
+def cumulative_average_step(x: Tensor, state: Tensor, position: Tensor) -> Tensor:
     """cumulative_average of the next T' >= 1 inputs; see lightconv_step.
 
     Args:
