@@ -71,7 +71,7 @@ std::string mixer_name(const Settings& settings, const std::string& size) {
 }
 
 ModelToRun sized(const Settings& settings, const std::string& size) {
-  ModelToRun model = sized_model(size, parse_enum<BlockKind>(settings.block, "--block"));
+  ModelToRun model = sized_model(size, parse_enum<MixerKind>(settings.block, "--block"));
   if (settings.words > 0)
     model.vocabulary = {settings.words, settings.words};
   if (settings.language) {

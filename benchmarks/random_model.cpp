@@ -41,14 +41,14 @@ std::vector<int64_t> growing_kernels(int64_t layers) {
   return kernels;
 }
 
-void set_stack(StackOptions& stack, int64_t layers, BlockKind kind) {
+void set_stack(StackOptions& stack, int64_t layers, MixerKind kind) {
   stack.layers = layers;
   stack.block = {kind};
   stack.glu =
-      kind == BlockKind::kLightConv || kind == BlockKind::kDynamicConv || kind == BlockKind::kTalk;
-  if (kind == BlockKind::kTalk)
+      kind == MixerKind::kLightConv || kind == MixerKind::kDynamicConv || kind == MixerKind::kTalk;
+  if (kind == MixerKind::kTalk)
     stack.max_offsets = growing_kernels(layers);
-  else if (kind != BlockKind::kSelfAttention && kind != BlockKind::kAverageAttention)
+  else if (kind != MixerKind::kSelfAttention && kind != MixerKind::kAverageAttention)
     stack.kernel_sizes = growing_kernels(layers);
 }
 
@@ -75,7 +75,7 @@ void produce_numbers(const ParameterShape& parameter, uint64_t seed, const ByteS
 
 }  // namespace
 
-ModelToRun sized_model(const std::string& name, BlockKind kind) {
+ModelToRun sized_model(const std::string& name, MixerKind kind) {
   const Size& size = find_size(name);
   ModelToRun model;
   model.options.dim = size.dim;

@@ -12,7 +12,7 @@ using namespace internal;
 /// heads, 6,000 words), iwslt (7+6, 512/1024, 4, 10,000), base (7+6, 512/2048,
 /// 8, 32,000), big (7+6, 1024/4096, 16, 32,000). `kind`: what all layers mix
 /// with; a convolution's kernels grow from 3 to 31.
-ModelToRun sized_model(const std::string& size, BlockKind kind);
+ModelToRun sized_model(const std::string& size, MixerKind kind);
 
 /// Writes parameters of random numbers, of the scale of a fresh model's, where
 /// model.parameters says. Speed depends on the shapes alone.

@@ -49,15 +49,15 @@ ModelOptions tiny_model(const Settings& settings) {
   options.dropout = options.activation_dropout = settings.dropout;
   options.attention_dropout = settings.attention_dropout;
   options.input_dropout = options.weight_dropout = settings.dropout;
-  const auto kind = parse_enum<BlockKind>(settings.block, "--block");
+  const auto kind = parse_enum<MixerKind>(settings.block, "--block");
   for (StackOptions* stack : {&options.encoder, &options.decoder}) {
     stack->layers = 3;
     stack->heads = 4;
     stack->block = {kind};
-    stack->glu = settings.glu && kind != BlockKind::kSelfAttention;
-    if (kind == BlockKind::kTalk)
+    stack->glu = settings.glu && kind != MixerKind::kSelfAttention;
+    if (kind == MixerKind::kTalk)
       stack->max_offsets = {3, 7, 15};
-    else if (kind != BlockKind::kSelfAttention)
+    else if (kind != MixerKind::kSelfAttention)
       stack->kernel_sizes = {3, 7, 15};
   }
   return options;

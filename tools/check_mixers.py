@@ -4,7 +4,7 @@
     python3 tools/check_mixers.py [ROOT]
 
 Reads the table under "A mixer that uses it" of docs/adding_an_operator.md of ROOT
-(this repository). For each value of BlockKind it looks for the files under src/
+(this repository). For each value of MixerKind it looks for the files under src/
 that name it, for those of its module, and for those outside of nn that include the header
 of a module that stands there alone. Prints FILE: what it knows,
 for each that is not in the table, and when the table has more than 8 files.
@@ -20,8 +20,8 @@ HEADING = "## A mixer that uses it"
 LIMIT = 8
 # What a kind that others' checkpoints have needs besides.
 THEIR_NAMES = "src/model/checkpoint/fairseq_mixers.cpp"
-BLOCKS = "src/libtorch/models/block.cpp"
-ENUM = re.compile(r"enum class BlockKind \{([^}]*)\}")
+BLOCKS = "src/libtorch/models/mixer.cpp"
+ENUM = re.compile(r"enum class MixerKind \{([^}]*)\}")
 
 
 def listed_files(root):
@@ -44,7 +44,7 @@ def modules(sources, kinds):
             for name in re.findall(r"TORCH_MODULE\((\w+)\)", text):
                 headers[name] = path
     found = {}
-    for case in re.split(r"\bcase BlockKind::", sources.get(BLOCKS, ""))[1:]:
+    for case in re.split(r"\bcase MixerKind::", sources.get(BLOCKS, ""))[1:]:
         kind = re.match(r"\w+", case)[0]
         made = [m for m in re.findall(r"\b(\w+)\(", case) if m in headers]
         if kind in kinds and made:
@@ -54,8 +54,8 @@ def modules(sources, kinds):
 
 def files_that_know(kind, header, sources):
     for path, text in sources.items():
-        if re.search(rf"\bBlockKind::{kind}\b", text) or (
-                "using enum BlockKind" in text
+        if re.search(rf"\bMixerKind::{kind}\b", text) or (
+                "using enum MixerKind" in text
                 and re.search(rf"\b{kind}\b", text)):
             yield path
         elif any(kind in body for body in ENUM.findall(text)):
@@ -86,7 +86,7 @@ def main():
     listed = listed_files(root)
     bodies = [b for text in sources.values() for b in ENUM.findall(text)]
     if not listed or not bodies:
-        sys.exit(f"check_mixers.py: no list in {DOCUMENT}, or no BlockKind")
+        sys.exit(f"check_mixers.py: no list in {DOCUMENT}, or no MixerKind")
     errors = []
     if len(listed) > LIMIT:
         errors.append(f"{DOCUMENT}: a mixer may need {LIMIT} files, but the list "

@@ -31,7 +31,7 @@ NewMixerImpl::Projected NewMixerImpl::project(const at::Tensor& x) {
 
 at::Tensor NewMixerImpl::forward(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
   const auto [gate, value, logits] = project(x);
-  ops::DynamicConvFuncOptions conv;
+  ops::ConvOptions conv;
   conv.padding_left = options.kernel_size() - 1;
   conv.lengths = lengths;
   const at::Tensor mixed = ops::dynamicconv(value, logits, conv);

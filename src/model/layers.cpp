@@ -5,7 +5,7 @@
 namespace seqconv::internal {
 namespace {
 
-kernels::Activation activation_of(FeedForwardActivation choice, BlockKind kind) {
+kernels::Activation activation_of(FeedForwardActivation choice, MixerKind kind) {
   switch (choice) {
     case FeedForwardActivation::kAuto:
       return default_activation(kind);

@@ -17,7 +17,7 @@ MixerOptions mixer_options(
 
 /// The activation of the feed-forward network beside it, where the options
 /// leave it open (semantics.md 8.15).
-kernels::Activation default_activation(BlockKind kind);
+kernels::Activation default_activation(MixerKind kind);
 
 /// UsageError when a list has neither one entry nor one a layer, or says
 /// something that no layer reads.
@@ -29,7 +29,7 @@ void check_mixer(
 
 /// Whether `heads` must divide the model's width for such a layer, which has
 /// no width of its own.
-bool is_as_wide_as_model(BlockKind kind);
+bool is_as_wide_as_model(MixerKind kind);
 
 /// The mixer's parameters; `name` is what theirs begin with.
 void add_mixer_parameters(const MixerOptions& mixer, const std::string& name, ParameterList& list);

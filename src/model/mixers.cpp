@@ -22,36 +22,36 @@ enum class MixerKey {
   kAverageFfn
 };
 
-bool reads(BlockKind kind, MixerKey key) {
+bool reads(MixerKind kind, MixerKey key) {
   using enum MixerKey;
   const auto any_of = [key](auto... keys) { return ((key == keys) || ...); };
   switch (kind) {
-    case BlockKind::kLightConv:
+    case MixerKind::kLightConv:
       return any_of(
           kKernelSizes, kConvHeads, kConvDim, kGlu, kNormalization, kRenormalizeEdges, kConvBias);
-    case BlockKind::kDynamicConv:
-      return any_of(kFilterBias, kQuery) || reads(BlockKind::kLightConv, key);
-    case BlockKind::kTalk:
+    case MixerKind::kDynamicConv:
+      return any_of(kFilterBias, kQuery) || reads(MixerKind::kLightConv, key);
+    case MixerKind::kTalk:
       return any_of(kMaxOffsets, kConvHeads, kConvDim, kGlu);
-    case BlockKind::kSelfAttention:
+    case MixerKind::kSelfAttention:
       return any_of(kKernelSizes);
-    case BlockKind::kAverageAttention:
+    case MixerKind::kAverageAttention:
       return any_of(kAverageFfn);
-    case BlockKind::kCnn:
+    case MixerKind::kCnn:
       return any_of(kKernelSizes, kConvBias);
   }
   fail("unknown block kind");
 }
 
-bool any_reads(const std::vector<BlockKind>& kinds, MixerKey key) {
+bool any_reads(const std::vector<MixerKind>& kinds, MixerKey key) {
   return std::any_of(
-      kinds.begin(), kinds.end(), [key](BlockKind kind) { return reads(kind, key); });
+      kinds.begin(), kinds.end(), [key](MixerKind kind) { return reads(kind, key); });
 }
 
 /// "lightconv, dynamicconv or talk": the kinds that read a key.
 std::string readers_of(MixerKey key) {
   std::vector<std::string_view> names;
-  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames)
+  for (const auto& [name, kind] : EnumNames<MixerKind>::kNames)
     if (reads(kind, key))
       names.push_back(name);
   std::string list;
@@ -99,16 +99,16 @@ void check_readers(
 }
 
 /// What decides the reach of a kind that has no kernel.
-const char* reach_without_kernel(BlockKind kind) {
+const char* reach_without_kernel(MixerKind kind) {
   switch (kind) {
-    case BlockKind::kLightConv:
-    case BlockKind::kDynamicConv:
-    case BlockKind::kSelfAttention:
-    case BlockKind::kCnn:
+    case MixerKind::kLightConv:
+    case MixerKind::kDynamicConv:
+    case MixerKind::kSelfAttention:
+    case MixerKind::kCnn:
       return "";
-    case BlockKind::kTalk:
+    case MixerKind::kTalk:
       return "; their reach is max_offsets";
-    case BlockKind::kAverageAttention:
+    case MixerKind::kAverageAttention:
       return ", which see all";
   }
   fail("unknown block kind");
@@ -120,7 +120,7 @@ void check_widths_are_read(const StackOptions& stack, const std::string& path) {
     require_reader(stack, path, "max_offsets", MixerKey::kMaxOffsets);
   if (stack.kernel_sizes.empty() || any_reads(stack.block, MixerKey::kKernelSizes))
     return;
-  const BlockKind kind = *std::min_element(
+  const MixerKind kind = *std::min_element(
       stack.block.begin(),
       stack.block.end());  // TaLK's where both are there
   fail_usage(
@@ -187,8 +187,8 @@ MixerOptions mixer_options(
   return mixer;
 }
 
-kernels::Activation default_activation(BlockKind kind) {
-  return kind == BlockKind::kTalk ? kernels::Activation::kSwish : kernels::Activation::kRelu;
+kernels::Activation default_activation(MixerKind kind) {
+  return kind == MixerKind::kTalk ? kernels::Activation::kSwish : kernels::Activation::kRelu;
 }
 
 void check_mixer_lists(const StackOptions& stack, const std::string& path) {
@@ -214,21 +214,21 @@ void check_mixer_lists(const StackOptions& stack, const std::string& path) {
 
 void check_mixer(
     const StackOptions& stack, int64_t layer, const Keyed& dim, const std::string& path) {
-  const BlockKind kind = stack.block_at(layer);
+  const MixerKind kind = stack.block_at(layer);
   const std::string at = concat(" (layer ", layer, ": ", enum_name(kind), ")");
   switch (kind) {
-    case BlockKind::kLightConv:
-    case BlockKind::kDynamicConv:
-    case BlockKind::kCnn:
+    case MixerKind::kLightConv:
+    case MixerKind::kDynamicConv:
+    case MixerKind::kCnn:
       check_reach(stack, stack.kernel_sizes, layer, path + ".kernel_sizes" + at);
       break;
-    case BlockKind::kTalk:
+    case MixerKind::kTalk:
       check_reach(stack, stack.max_offsets, layer, path + ".max_offsets" + at);
       break;
-    case BlockKind::kSelfAttention:
+    case MixerKind::kSelfAttention:
       check_at_least(stack.kernel_size_at(layer), 0, path + ".kernel_sizes" + at);
       break;
-    case BlockKind::kAverageAttention:
+    case MixerKind::kAverageAttention:
       break;
   }
   const kernels::Normalization normalization = stack.normalization_at(layer);
@@ -257,7 +257,7 @@ void check_mixer(
     check_convolution(stack, layer, dim, path);
 }
 
-bool is_as_wide_as_model(BlockKind kind) {
+bool is_as_wide_as_model(MixerKind kind) {
   return !reads(kind, MixerKey::kConvDim);
 }
 
@@ -269,31 +269,31 @@ void add_mixer_parameters(const MixerOptions& mixer, const std::string& name, Pa
   if (projected)
     list.linear(name + "linear1", mixer.glu ? 2 * width : width, dim);
   switch (mixer.kind) {
-    case BlockKind::kLightConv:
+    case MixerKind::kLightConv:
       list.add(name + "conv.weight", {heads, taps});
       break;
-    case BlockKind::kDynamicConv: {
+    case MixerKind::kDynamicConv: {
       const bool own = mixer.query == QuerySource::kConvInput;
       list.matrix(name + "conv.weight_linear", heads * taps, own ? width : dim);
       if (mixer.filter_bias)
         list.add(name + "conv.weight_linear_bias", {heads * taps});
       break;
     }
-    case BlockKind::kTalk:
+    case MixerKind::kTalk:
       list.linear(name + "conv.offsets", mixer.causal ? heads : 2 * heads, width);
       break;
-    case BlockKind::kSelfAttention:
+    case MixerKind::kSelfAttention:
       list.linear(name + "attention.in_proj", 3 * dim, dim);
       list.linear(name + "attention.out_proj", dim, dim);
       break;
-    case BlockKind::kAverageAttention:
+    case MixerKind::kAverageAttention:
       if (const int64_t hidden = mixer.average_hidden; hidden > 0) {
         list.linear(name + "attention.ffn.fc1", hidden, dim);
         list.linear(name + "attention.ffn.fc2", dim, hidden);
       }
       list.linear(name + "attention.gate", 2 * dim, 2 * dim);
       break;
-    case BlockKind::kCnn:
+    case MixerKind::kCnn:
       list.add(name + "conv.weight", {dim, dim, taps});
       break;
   }

@@ -12,16 +12,16 @@
 namespace seqconv::internal {
 
 /// The kinds of what mixes information along time in a layer.
-enum class BlockKind { kLightConv, kDynamicConv, kTalk, kSelfAttention, kAverageAttention, kCnn };
+enum class MixerKind { kLightConv, kDynamicConv, kTalk, kSelfAttention, kAverageAttention, kCnn };
 template <>
-struct EnumNames<BlockKind> {
-  static constexpr auto kNames = std::to_array<std::pair<std::string_view, BlockKind>>(
-      {{"lightconv", BlockKind::kLightConv},
-       {"dynamicconv", BlockKind::kDynamicConv},
-       {"talk", BlockKind::kTalk},
-       {"self_attention", BlockKind::kSelfAttention},
-       {"average_attention", BlockKind::kAverageAttention},
-       {"cnn", BlockKind::kCnn}});
+struct EnumNames<MixerKind> {
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, MixerKind>>(
+      {{"lightconv", MixerKind::kLightConv},
+       {"dynamicconv", MixerKind::kDynamicConv},
+       {"talk", MixerKind::kTalk},
+       {"self_attention", MixerKind::kSelfAttention},
+       {"average_attention", MixerKind::kAverageAttention},
+       {"cnn", MixerKind::kCnn}});
 };
 
 /// The tensor that a dynamic convolution's kernels are predicted from: the
@@ -55,7 +55,7 @@ struct LayerFlags : std::vector<bool> {
 /// list, layers that have none keep the default.
 struct StackOptions {
   int64_t layers = 6;
-  std::vector<BlockKind> block = {BlockKind::kDynamicConv};
+  std::vector<MixerKind> block = {MixerKind::kDynamicConv};
   std::vector<int64_t> kernel_sizes;
   std::vector<int64_t> max_offsets;
   int64_t heads = 8;
@@ -127,8 +127,8 @@ struct StackOptions {
       R"(Longest sequence of this side in tokens: learned positions, and what training keeps; 0 = model.max_positions)");
   }
 
-  BlockKind block_at(int64_t layer) const {
-    return layer_entry(block, layer, BlockKind::kDynamicConv);
+  MixerKind block_at(int64_t layer) const {
+    return layer_entry(block, layer, MixerKind::kDynamicConv);
   }
   /// Kernel width or window of a layer; 0 where none is given.
   int64_t kernel_size_at(int64_t layer) const { return layer_entry(kernel_sizes, layer, 0); }
@@ -161,7 +161,7 @@ struct StackOptions {
 /// Describes what mixes information along time in one layer. Entries that its
 /// kind does not read are the default.
 struct MixerOptions {
-  BlockKind kind = BlockKind::kDynamicConv;
+  MixerKind kind = MixerKind::kDynamicConv;
   bool causal = false;      ///< a decoder's
   int64_t dim = 0;          ///< C of the layer
   int64_t heads = 1;        ///< H of the convolution, or of attention

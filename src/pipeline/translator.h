@@ -15,7 +15,7 @@ namespace seqconv::internal {
 
 struct TranslatorOptions {
   DecodingOptions search;  ///< where requests say nothing else
-  /// The same: <unk> comes in prefixes alone.
+  /// <unk> comes in prefixes alone, where requests say nothing else.
   bool ban_unknown = false;
   /// Names of the search's options in notes.
   OptionNames names{""};

@@ -106,17 +106,17 @@ std::unique_ptr<Mixer> surround(
 std::unique_ptr<Mixer> make_mixer(
     const MixerOptions& options, const Weights& weights, const std::string& name) {
   switch (options.kind) {
-    case BlockKind::kLightConv:
+    case MixerKind::kLightConv:
       return surround<LightConv>(options, weights, name);
-    case BlockKind::kDynamicConv:
+    case MixerKind::kDynamicConv:
       return surround<DynamicConv>(options, weights, name);
-    case BlockKind::kTalk:
-      return surround<TalkConvolution>(options, weights, name);
-    case BlockKind::kSelfAttention:
+    case MixerKind::kTalk:
+      return surround<Talk>(options, weights, name);
+    case MixerKind::kSelfAttention:
       return std::make_unique<SelfAttentionMixer>(options, weights, name);
-    case BlockKind::kAverageAttention:
+    case MixerKind::kAverageAttention:
       return std::make_unique<AverageAttentionMixer>(options, weights, name);
-    case BlockKind::kCnn:
+    case MixerKind::kCnn:
       return std::make_unique<CnnMixer>(options, weights, name);
   }
   fail("unknown block kind");

@@ -9,9 +9,9 @@
 namespace seqconv::internal::runtime {
 
 /// TaLK convolution (Lioutas & Guo 2020).
-class TalkConvolution : public Convolution {
+class Talk : public Convolution {
  public:
-  TalkConvolution(const MixerOptions& options, const Weights& weights, const std::string& name)
+  Talk(const MixerOptions& options, const Weights& weights, const std::string& name)
       : options_(options), offsets_(weights.linear(name + "conv.offsets")) {}
 
   void forward(

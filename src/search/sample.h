@@ -30,7 +30,7 @@ namespace seqconv::internal {
 /// UsageError when a value makes no sense; messages have these names.
 void validate(const SamplingOptions& options, const OptionNames& names);
 
-/// Whether two requests are drawn alike, whatever their seeds, or searched for both.
+/// Tells whether two requests are drawn alike, whatever their seeds, or both searched for.
 bool draws_alike(const std::optional<SamplingOptions>& a, const std::optional<SamplingOptions>& b);
 
 /// In [0, 1), a function of seed and index.

@@ -76,9 +76,9 @@ TEST_P(ImportSchemes, GiveTheSameTensorsAndOptions) {
 
   const auto model = read_translation_description(folder.path());
   const bool talk = std::string(file.expected) == "talk";
-  const BlockKind kind = talk                 ? BlockKind::kTalk
-      : std::string(file.expected) == "light" ? BlockKind::kLightConv
-                                              : BlockKind::kDynamicConv;
+  const MixerKind kind = talk                 ? MixerKind::kTalk
+      : std::string(file.expected) == "light" ? MixerKind::kLightConv
+                                              : MixerKind::kDynamicConv;
   for (const StackOptions* stack : {&model.options.encoder, &model.options.decoder}) {
     EXPECT_EQ(stack->layers, 1);
     EXPECT_EQ(stack->block_at(0), kind);

@@ -93,7 +93,7 @@ TEST(ModelOptions, AnUnsetListIsItsDefault) {
       apply_override(table, concat("encoder.", key, "=", nothing));
       ModelOptions options;
       options.encoder = {
-          .block = {BlockKind::kTalk},
+          .block = {MixerKind::kTalk},
           .kernel_sizes = {5},
           .max_offsets = {5},
           .conv_heads = {5},

@@ -31,10 +31,10 @@ TEST_F(PipelineTest, EveryOptionOfALayerComesBack) {
   for (StackOptions* stack : {&wanted.encoder, &wanted.decoder}) {
     stack->layers = 4;
     stack->block = {
-        BlockKind::kLightConv,
-        BlockKind::kDynamicConv,
-        BlockKind::kAverageAttention,
-        BlockKind::kCnn};
+        MixerKind::kLightConv,
+        MixerKind::kDynamicConv,
+        MixerKind::kAverageAttention,
+        MixerKind::kCnn};
     stack->renormalize_edges = {false, true, false, false};
     stack->kernel_sizes = {3, 2, 0, 5};
     stack->conv_heads = {16, 0, 0, 0};

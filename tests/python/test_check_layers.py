@@ -42,13 +42,13 @@ class CheckLayers(unittest.TestCase):
     def test_an_include_of_a_room_above_is_named(self):
         self.expect(
             {
-                "src/libtorch/models/block.h": "",
-                "src/libtorch/nn/a.cpp": '#include "libtorch/models/block.h"\n',
+                "src/libtorch/models/mixer.h": "",
+                "src/libtorch/nn/a.cpp": '#include "libtorch/models/mixer.h"\n',
                 "src/text/corpus/batch.h": "",
                 "src/text/a.cpp": '#include "text/corpus/batch.h"\n',
             },
             'src/libtorch/nn/a.cpp:1: libtorch/nn does not stand on libtorch/models, but '
-            'includes "libtorch/models/block.h"',
+            'includes "libtorch/models/mixer.h"',
             'src/text/a.cpp:1: text does not stand on text/corpus, but includes '
             '"text/corpus/batch.h"')
 

@@ -11,16 +11,16 @@ TABLE = """## A mixer that uses it
 |---|---|
 | `src/model/mixers.h` | the kind |
 | `src/libtorch/nn/NOUN.h` | the module |
-| `src/libtorch/models/block.cpp` | a case |
+| `src/libtorch/models/mixer.cpp` | a case |
 | `src/runtime/` | a case |
 """
 PROJECT = {
     "docs/adding_an_operator.md": TABLE,
-    "src/model/mixers.h": "enum class BlockKind { kTalk };",
+    "src/model/mixers.h": "enum class MixerKind { kTalk };",
     "src/libtorch/nn/talk.h": "TORCH_MODULE(Talk);",
-    "src/libtorch/models/block.cpp":
-        '#include "libtorch/nn/talk.h"\ncase BlockKind::kTalk: return Talk(o);',
-    "src/model/checkpoint/fairseq_mixers.cpp": "{BlockKind::kTalk}",
+    "src/libtorch/models/mixer.cpp":
+        '#include "libtorch/nn/talk.h"\ncase MixerKind::kTalk: return Talk(o);',
+    "src/model/checkpoint/fairseq_mixers.cpp": "{MixerKind::kTalk}",
 }
 
 
@@ -34,17 +34,17 @@ class CheckMixers(unittest.TestCase):
                 "list it")
 
     def test_listed_files_may_know_a_kind(self):
-        self.expect({"src/runtime/a.cpp": "case BlockKind::kTalk:",
+        self.expect({"src/runtime/a.cpp": "case MixerKind::kTalk:",
                      "src/libtorch/ops/talk.cpp": "ConvKind::kTalk"})
 
     def test_others_that_name_a_kind_are_named(self):
-        self.expect({"src/a/a.cpp": "if (kind == BlockKind::kTalk)",
-                     "src/a/b.cpp": "using enum BlockKind; case kTalk:"},
+        self.expect({"src/a/a.cpp": "if (kind == MixerKind::kTalk)",
+                     "src/a/b.cpp": "using enum MixerKind; case kTalk:"},
                     self.unlisted("src/a/a.cpp"), self.unlisted("src/a/b.cpp"))
 
     def test_a_second_file_of_a_folder_is_named(self):
-        self.expect({"src/runtime/a.cpp": "case BlockKind::kTalk:",
-                     "src/runtime/b.cpp": "case BlockKind::kTalk:"},
+        self.expect({"src/runtime/a.cpp": "case MixerKind::kTalk:",
+                     "src/runtime/b.cpp": "case MixerKind::kTalk:"},
                     self.unlisted("src/runtime/b.cpp"))
 
     def test_others_that_include_its_module_are_named(self):

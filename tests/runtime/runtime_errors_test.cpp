@@ -33,14 +33,14 @@ class RuntimeErrors : public ::testing::Test {
   fs::path file() const { return folder_.path() / "model.safetensors"; }
 
   ModelToRun translation(const std::function<void(ModelOptions&)>& change = {}) const {
-    ModelOptions options = small_options(BlockKind::kDynamicConv);
+    ModelOptions options = small_options(MixerKind::kDynamicConv);
     if (change)
       change(options);
     return random_translation_model(options, file());
   }
 
   ModelToRun language(const std::function<void(ModelOptions&)>& change = {}) const {
-    ModelOptions options = testing::as_language_model(small_options(BlockKind::kLightConv));
+    ModelOptions options = testing::as_language_model(small_options(MixerKind::kLightConv));
     if (change)
       change(options);
     return random_language_model(options, file());
@@ -248,7 +248,7 @@ TEST_F(RuntimeErrors, ModelsThatCannotVote) {
     const ModelToRun one = translation();
     ModelToRun other = random_translation_model(
         [] {
-          ModelOptions options = small_options(BlockKind::kTalk);
+          ModelOptions options = small_options(MixerKind::kTalk);
           options.tie = Tying::kDecoder;
           return options;
         }(),

@@ -155,7 +155,7 @@ TEST_P(RuntimeLanguage, GivesAPieceTheSameBytesInAnyBatch) {
 
 TEST(RuntimeReader, OutlivesItsBackend) {
   const RandomLanguage model(
-      testing::as_language_model(testing::small_options(BlockKind::kDynamicConv)));
+      testing::as_language_model(testing::small_options(MixerKind::kDynamicConv)));
   LanguageModelBackend backend = model.open(runtime());
   const auto reader = backend->start();
   backend.reset();
@@ -163,7 +163,7 @@ TEST(RuntimeReader, OutlivesItsBackend) {
 }
 
 TEST(RuntimeReader, GoesOnBeyondEveryTableOfPositions) {
-  const RandomLanguage model(testing::as_language_model(testing::small_options(BlockKind::kTalk)));
+  const RandomLanguage model(testing::as_language_model(testing::small_options(MixerKind::kTalk)));
   const Ids text = model.text(6000);
   const std::vector<size_t> chunks = {5990, 1, 1, 1};
   const auto found = read_chunks(*model.open(runtime()), text, chunks);
@@ -173,7 +173,7 @@ TEST(RuntimeReader, GoesOnBeyondEveryTableOfPositions) {
 }
 
 TEST(RuntimeThreads, ReadAndScoreLikeOne) {
-  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
+  for (const auto& [name, kind] : EnumNames<MixerKind>::kNames) {
     SCOPED_TRACE(name);
     const RandomLanguage model(testing::as_language_model(testing::small_options(kind)));
     const LanguageModelBackend backend = model.open(runtime());

@@ -47,7 +47,7 @@ double heap() {
 
 /// Some 40 MB of float32, in matrices of 2 MB at most.
 ModelOptions large_options() {
-  ModelOptions options = options_of(BlockKind::kDynamicConv, Task::kTranslation);
+  ModelOptions options = options_of(MixerKind::kDynamicConv, Task::kTranslation);
   options.dim = 256;
   options.ffn_dim = 1024;
   options.encoder.layers = options.decoder.layers = 5;
@@ -77,7 +77,7 @@ TEST(RuntimeMemory, DrawsHaveTheLogitsOfAFewRowsAtATime) {
   const testing::TemporaryFolder folder;
   const auto backend = RuntimeBackends(ComputeType::kFloat32, /*logits_bytes=*/1'000'000)
                            .translation({write_sound_model(
-                               options_of(BlockKind::kDynamicConv, Task::kTranslation),
+                               options_of(MixerKind::kDynamicConv, Task::kTranslation),
                                Task::kTranslation,
                                folder.path() / "model",
                                0,
@@ -104,7 +104,7 @@ TEST(RuntimeMemory, DrawsHaveTheLogitsOfAFewRowsAtATime) {
 /// while small results live on. Every batch has a few more sentences than the
 /// one before, as those of sorted lines have: large blocks on the heap, with
 /// results between them, would leave none that has room for the next.
-class RuntimeHeap : public ::testing::TestWithParam<BlockKind> {
+class RuntimeHeap : public ::testing::TestWithParam<MixerKind> {
  protected:
   static constexpr size_t kBatches = 4;
   static constexpr size_t kThreads = 2;

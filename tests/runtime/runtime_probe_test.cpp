@@ -87,7 +87,7 @@ at::Tensor windows(const at::Tensor& offsets, const MixerOptions& mixer) {
 /// What a block weighs of its input x [T, C].
 at::Tensor expected_mixer(const Module& block, const MixerOptions& mixer, const at::Tensor& x) {
   const int64_t T = x.size(0), H = mixer.heads, K = mixer.kernel_size;
-  if (mixer.kind == BlockKind::kSelfAttention) {
+  if (mixer.kind == MixerKind::kSelfAttention) {
     const auto qkv = linear_map(block, "attention.in_proj", x).chunk(3, -1);
     const int64_t left = mixer.padding_left();
     return attention(
@@ -96,15 +96,15 @@ at::Tensor expected_mixer(const Module& block, const MixerOptions& mixer, const 
         H,
         K > 0 ? band(T, -left, K - 1 - left) : band(T, -T, mixer.causal ? 0 : T));
   }
-  if (mixer.kind == BlockKind::kCnn || mixer.kind == BlockKind::kAverageAttention)
+  if (mixer.kind == MixerKind::kCnn || mixer.kind == MixerKind::kAverageAttention)
     return {};
   at::Tensor hidden = linear_map(block, "linear1", x);
   if (mixer.glu)
     hidden = at::glu(hidden, -1);
   switch (mixer.kind) {
-    case BlockKind::kLightConv:
+    case MixerKind::kLightConv:
       return at::softmax(parameter(block, "conv.weight"), -1);
-    case BlockKind::kDynamicConv: {
+    case MixerKind::kDynamicConv: {
       const auto& conv = child<DynamicConvImpl>(block, "conv");
       at::Tensor logits =
           at::matmul(mixer.query == QuerySource::kBlockInput ? x : hidden, conv.weight.t());
@@ -112,7 +112,7 @@ at::Tensor expected_mixer(const Module& block, const MixerOptions& mixer, const 
         logits = logits + conv.filter_bias;
       return taps(logits.view({T, H, K}), mixer);
     }
-    case BlockKind::kTalk:
+    case MixerKind::kTalk:
       return windows(at::sigmoid(linear_map(block, "conv.offsets", hidden)), mixer);
     default:
       return {};
@@ -154,7 +154,7 @@ class Walk {
           ? module<LayerNormImpl>(name + key).forward(x)
           : x;
     };
-    const Block& block = module<Block>(name + ".block");
+    const Mixer& block = module<Mixer>(name + ".block");
     const at::Tensor seen = norm(".block_norm", x_);
     expect_weights(layer.mixer, expected_mixer(block, layer.options.mixer, seen[0]));
     if (!states.defined())
@@ -190,10 +190,10 @@ class Walk {
 };
 
 std::vector<Variant> probe_variants() {
-  using enum BlockKind;
+  using enum MixerKind;
   std::vector<Variant> variants = testing::all_variants();
   const auto same = [](StackOptions&) {};
-  for (const BlockKind kind : {kLightConv, kDynamicConv, kTalk, kSelfAttention}) {
+  for (const MixerKind kind : {kLightConv, kDynamicConv, kTalk, kSelfAttention}) {
     variants.push_back(testing::variant(concat("Pre_", enum_name(kind)), kind, same));
     variants.back().options.norm = NormPlacement::kPre;
   }
@@ -273,7 +273,7 @@ TEST_P(Probe, SaysWhatEachLayerOfALanguageModelLooksAt) {
 TEST(ProbeErrors, NameWhatIsWrong) {
   const testing::TemporaryFolder folder;
   const ModelToRun file = testing::random_translation_model(
-      testing::small_options(BlockKind::kLightConv), folder.path() / "model.safetensors");
+      testing::small_options(MixerKind::kLightConv), folder.path() / "model.safetensors");
   EXPECT_THAT(
       testing::error_of([&] {
         probe_translation(file, {5, 400}, {});

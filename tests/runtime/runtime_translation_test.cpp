@@ -155,12 +155,12 @@ TEST_P(RuntimeTranslation, GivesAPairTheSameBytesInAnyBatch) {
     EXPECT_EQ(backend->score({sources[i]}, {targets[i]})[0], together[i]);
 }
 
-ModelOptions options_of(BlockKind kind) {
+ModelOptions options_of(MixerKind kind) {
   return testing::small_options(kind);
 }
 
 TEST(RuntimeSearch, IsTheSameInLargeBatches) {
-  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
+  for (const auto& [name, kind] : EnumNames<MixerKind>::kNames) {
     SCOPED_TRACE(name);
     const RandomTranslation model({options_of(kind)});
     const Sentences sources = model.sources(32);
@@ -172,7 +172,7 @@ TEST(RuntimeSearch, IsTheSameInLargeBatches) {
 TEST(RuntimeSearch, DrawsTheTranslationsOfLibTorch) {
   const DecodingOptions options = {.n_best = 3, .max_length_b = 8};
   const SamplingOptions sampling = {.temperature = 0.8, .top_p = 0.95};
-  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
+  for (const auto& [name, kind] : EnumNames<MixerKind>::kNames) {
     SCOPED_TRACE(name);
     const RandomTranslation model({options_of(kind)});
     const auto draw = [&](StepDecoder& decoder, const Sentences& sources) {
@@ -193,7 +193,7 @@ TEST(RuntimeSearch, DrawsTheTranslationsOfLibTorch) {
 }
 
 TEST(RuntimeSearch, GivesOutTheProbabilitiesOfAStep) {
-  const RandomTranslation model({options_of(BlockKind::kDynamicConv)});
+  const RandomTranslation model({options_of(MixerKind::kDynamicConv)});
   const auto decoder = model.open(runtime())->start(model.sources(3));
   const std::vector<int32_t> rows = {2, 0, 1}, ends(3, kEndId);
   const auto step = testing::advance_with_rows(*decoder, rows, ends, {.unknown_penalty = 9}, 2);
@@ -214,7 +214,7 @@ TEST(RuntimeSearch, GivesOutTheProbabilitiesOfAStep) {
 
 TEST(RuntimeSearch, TiesMayBeAllThatABeamHolds) {
   // Wider than the vocabulary: every candidate of every row is wanted.
-  const RandomTranslation model({options_of(BlockKind::kDynamicConv)});
+  const RandomTranslation model({options_of(MixerKind::kDynamicConv)});
   const SearchCase of = {"wide", {.beam = 60, .n_best = 60, .max_length_b = 3}, 3};
   const Sentences sources = model.sources(of.sentences);
   PairedDecoder decoder(*model.open(runtime()), *model.open(libtorch()), sources);
@@ -222,7 +222,7 @@ TEST(RuntimeSearch, TiesMayBeAllThatABeamHolds) {
 }
 
 TEST(RuntimeSearch, ScoresWhatItFinds) {
-  const RandomTranslation model({options_of(BlockKind::kTalk)});
+  const RandomTranslation model({options_of(MixerKind::kTalk)});
   const Backend backend = model.open(runtime());
   const SearchCase of = {"beam", {.beam = 4, .max_length_b = 20}, 8};
   const Sentences sources = model.sources(of.sentences);
@@ -238,7 +238,7 @@ TEST(RuntimeSearch, ScoresWhatItFinds) {
 }
 
 TEST(RuntimeSearch, ADecoderOutlivesItsBackend) {
-  const RandomTranslation model({options_of(BlockKind::kAverageAttention)});
+  const RandomTranslation model({options_of(MixerKind::kAverageAttention)});
   const Sentences sources = model.sources(4);
   Backend backend = model.open(runtime());
   const auto decoder = backend->start(sources);
@@ -250,7 +250,7 @@ TEST(RuntimeSearch, ADecoderOutlivesItsBackend) {
 }
 
 TEST(RuntimeSearch, RowsMayBeDroppedRepeatedAndReordered) {
-  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
+  for (const auto& [name, kind] : EnumNames<MixerKind>::kNames) {
     SCOPED_TRACE(name);
     const RandomTranslation model({options_of(kind)});
     const Sentences sources = model.sources(4);
@@ -268,7 +268,7 @@ TEST(RuntimeSearch, RowsMayBeDroppedRepeatedAndReordered) {
 }
 
 TEST(RuntimeEnsemble, VotesLikeLibTorch) {
-  using enum BlockKind;
+  using enum MixerKind;
   ModelOptions learned = options_of(kTalk);
   learned.positions = PositionKind::kLearned;
   learned.max_positions = 30;
@@ -293,7 +293,7 @@ TEST(RuntimeEnsemble, HasAdaptiveSoftmaxesThatTakeNoLists) {
 }
 
 TEST(RuntimeThreads, GiveTheBytesOfOne) {
-  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
+  for (const auto& [name, kind] : EnumNames<MixerKind>::kNames) {
     SCOPED_TRACE(name);
     const RandomTranslation model({options_of(kind)});
     const Backend backend = model.open(runtime());

@@ -171,7 +171,7 @@ class RuntimeInt8File : public ::testing::Test {
   }
 
   testing::TemporaryFolder folder_;
-  ThreeModels models_{{"", testing::small_options(BlockKind::kDynamicConv)}, Task::kTranslation};
+  ThreeModels models_{{"", testing::small_options(MixerKind::kDynamicConv)}, Task::kTranslation};
   std::string matrix_ = "encoder.layer0.block.linear1.weight";
   std::string bias_ = "encoder.layer0.block.linear1.bias";
 };

@@ -124,7 +124,7 @@ TEST_F(SoundCandidates, OfTranslationsAreThoseOfAllProbabilities) {
     for (const Numbers numbers : kAllNumbers) {
       SCOPED_TRACE(concat(name, ", numbers ", static_cast<int>(numbers)));
       const auto backend = RuntimeBackends(compute).translation({write(
-          testing::options_of(BlockKind::kLightConv, Task::kTranslation),
+          testing::options_of(MixerKind::kLightConv, Task::kTranslation),
           Task::kTranslation,
           numbers)});
       ties += expect_same_steps(*backend->start(sources), *backend->start(sources));
@@ -138,7 +138,7 @@ std::vector<ModelOptions> language_options() {
   std::vector<ModelOptions> all;
   const auto add = [&](std::vector<int64_t> cutoffs, auto also) {
     ModelOptions& options =
-        all.emplace_back(testing::options_of(BlockKind::kLightConv, Task::kLanguageModel));
+        all.emplace_back(testing::options_of(MixerKind::kLightConv, Task::kLanguageModel));
     options.tie = Tying::kNone;
     options.adaptive.softmax_cutoffs = std::move(cutoffs);
     options.adaptive.softmax_factor = 1.5;

@@ -22,20 +22,20 @@ inline float number_of(uint64_t seed, uint64_t index) {
 }
 
 /// Every kind of mixer, for tests that have them as their parameter.
-inline std::vector<BlockKind> all_block_kinds() {
-  std::vector<BlockKind> kinds;
-  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames)
+inline std::vector<MixerKind> all_block_kinds() {
+  std::vector<MixerKind> kinds;
+  for (const auto& [name, kind] : EnumNames<MixerKind>::kNames)
     kinds.push_back(kind);
   return kinds;
 }
 
 /// Names such a test by its mixer.
-inline std::string block_kind_name(const ::testing::TestParamInfo<BlockKind>& info) {
+inline std::string block_kind_name(const ::testing::TestParamInfo<MixerKind>& info) {
   return std::string(enum_name(info.param));
 }
 
 /// Rows of widths, heads and kernels that fill no vector.
-inline ModelOptions options_of(BlockKind kind, Task task) {
+inline ModelOptions options_of(MixerKind kind, Task task) {
   ModelOptions options = ModelOptions::defaults(task);
   options.dim = 10;
   options.ffn_dim = 14;
@@ -44,12 +44,12 @@ inline ModelOptions options_of(BlockKind kind, Task task) {
     stack.layers = 2;
     stack.heads = 2;
     stack.block = {kind};
-    stack.glu = kind == BlockKind::kLightConv || kind == BlockKind::kDynamicConv ||
-        kind == BlockKind::kTalk;
-    if (kind == BlockKind::kTalk)
+    stack.glu = kind == MixerKind::kLightConv || kind == MixerKind::kDynamicConv ||
+        kind == MixerKind::kTalk;
+    if (kind == MixerKind::kTalk)
       stack.max_offsets = {2, 5};
-    else if (kind != BlockKind::kAverageAttention)
-      stack.kernel_sizes = {3, kind == BlockKind::kSelfAttention ? 0 : 6};
+    else if (kind != MixerKind::kAverageAttention)
+      stack.kernel_sizes = {3, kind == MixerKind::kSelfAttention ? 0 : 6};
   };
   if (task == Task::kTranslation)
     fill(options.encoder);

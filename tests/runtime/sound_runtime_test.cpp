@@ -29,7 +29,7 @@ using testing::number_of;
 using testing::options_of;
 using testing::write_sound_model;
 
-class SoundRuntime : public ::testing::TestWithParam<BlockKind> {
+class SoundRuntime : public ::testing::TestWithParam<MixerKind> {
  protected:
   ModelToRun model(Task task) const {
     return write_sound_model(options_of(GetParam(), task), task, folder_.path() / "model");
@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(
 /// Rows that carry all that they are, beside those of the history.
 /// Products of this width have several parts: of 100,000 operations each.
 ModelOptions options_of_large_products() {
-  ModelOptions options = options_of(BlockKind::kDynamicConv, Task::kTranslation);
+  ModelOptions options = options_of(MixerKind::kDynamicConv, Task::kTranslation);
   options.dim = 64;
   options.ffn_dim = 1000;
   return options;

@@ -11,11 +11,11 @@ namespace seqconv::internal::testing {
 
 /// Widths that fill no vector, and kernels that no sentence fills.
 inline void add_sizes(std::vector<Variant>& variants) {
-  using enum BlockKind;
-  const auto add = [&](const std::string& name, BlockKind kind, auto change) {
+  using enum MixerKind;
+  const auto add = [&](const std::string& name, MixerKind kind, auto change) {
     variants.push_back(variant(name, kind, change));
   };
-  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames) {
+  for (const auto& [name, kind] : EnumNames<MixerKind>::kNames) {
     add(concat("Odd_", name), kind, [](StackOptions& stack) { stack.heads = 5; });
     ModelOptions& options = variants.back().options;
     options.dim = 15;
@@ -44,9 +44,9 @@ inline void add_sizes(std::vector<Variant>& variants) {
 
 /// Options of the whole model.
 inline void add_models(std::vector<Variant>& variants) {
-  using enum BlockKind;
+  using enum MixerKind;
   const auto same = [](StackOptions&) {};
-  const auto add = [&](const std::string& name, BlockKind kind) {
+  const auto add = [&](const std::string& name, MixerKind kind) {
     variants.push_back(variant(name, kind, same));
     return &variants.back().options;
   };
@@ -54,7 +54,7 @@ inline void add_models(std::vector<Variant>& variants) {
   add("TiedDecoder", kTalk)->tie = Tying::kDecoder;
   add("Swish", kLightConv)->activation = FeedForwardActivation::kSwish;
   add("ReluInTalk", kTalk)->activation = FeedForwardActivation::kRelu;
-  for (const auto& [name, kind] : EnumNames<BlockKind>::kNames)
+  for (const auto& [name, kind] : EnumNames<MixerKind>::kNames)
     add(concat("PreNorm_", name), kind)->norm = NormPlacement::kPre;
   for (const auto& [name, kind] :
        {std::pair{"Dynamic", kDynamicConv}, {"Light", kLightConv}, {"Talk", kTalk}}) {
@@ -71,7 +71,7 @@ inline void add_models(std::vector<Variant>& variants) {
 /// Translation models whose output is an adaptive softmax.
 inline void add_adaptive(std::vector<Variant>& variants) {
   const auto add = [&](const std::string& name, auto change) {
-    variants.push_back(variant(name, BlockKind::kDynamicConv, [](StackOptions&) {}));
+    variants.push_back(variant(name, MixerKind::kDynamicConv, [](StackOptions&) {}));
     ModelOptions& options = variants.back().options;
     options.tie = Tying::kNone;
     options.adaptive.softmax_cutoffs = {7, 20};
@@ -102,7 +102,7 @@ inline std::vector<Variant> runtime_language_variants() {
   for (const Variant& variant : more)
     variants.push_back({variant.name, as_language_model(variant.options)});
   const auto add = [&](const std::string& name, auto change) {
-    ModelOptions options = as_language_model(small_options(BlockKind::kLightConv));
+    ModelOptions options = as_language_model(small_options(MixerKind::kLightConv));
     options.tie = Tying::kNone;
     change(options, options.adaptive);
     variants.push_back({name, options});

@@ -30,9 +30,9 @@ constexpr int32_t kListedWords = 23;  // of the target
 class WordListsOfRuntime : public ::testing::Test {
  protected:
   /// Models of these kinds; `first`: the number of the first one.
-  Backend open(const std::vector<BlockKind>& kinds, bool own_width = false, uint64_t first = 0) {
+  Backend open(const std::vector<MixerKind>& kinds, bool own_width = false, uint64_t first = 0) {
     std::vector<ModelToRun> models;
-    for (const BlockKind kind : kinds) {
+    for (const MixerKind kind : kinds) {
       ModelOptions options = testing::options_of(kind, Task::kTranslation);
       if (own_width) {
         options.tie = Tying::kNone;
@@ -109,7 +109,7 @@ TEST_F(WordListsOfRuntime, ThatHoldAllWordsChangeNothing) {
     for (const bool own_width : {false, true}) {
       SCOPED_TRACE(name);
       compute_ = compute;
-      const Backend backend = open({BlockKind::kDynamicConv, BlockKind::kTalk}, own_width);
+      const Backend backend = open({MixerKind::kDynamicConv, MixerKind::kTalk}, own_width);
       for (const auto& find : {searched, drawn})
         expect_same_results(
             find(*backend->start_within(sources, lists), sources),
@@ -118,7 +118,7 @@ TEST_F(WordListsOfRuntime, ThatHoldAllWordsChangeNothing) {
 }
 
 TEST_F(WordListsOfRuntime, LetNoOtherWordCome) {
-  const Backend backend = open({BlockKind::kLightConv});
+  const Backend backend = open({MixerKind::kLightConv});
   const Lists sources = made_sources(), lists = made_lists(sources.size());
   std::set<int32_t> seen;
   for (const auto& find : {searched, drawn}) {
@@ -165,7 +165,7 @@ void expect_restricted(
 TEST_F(WordListsOfRuntime, GiveTheProbabilitiesOfAModelWithoutTheOthers) {
   const Lists sources = made_sources(), lists = made_lists(sources.size());
   for (const bool own_width : {false, true}) {
-    const Backend backend = open({BlockKind::kDynamicConv}, own_width);
+    const Backend backend = open({MixerKind::kDynamicConv}, own_width);
     const auto some = backend->start_within(sources, lists);
     const auto full = backend->start(sources);
     // Rows in no order, so that sentences of other groups lie in between.
@@ -186,7 +186,7 @@ TEST_F(WordListsOfRuntime, GiveTheProbabilitiesOfAModelWithoutTheOthers) {
 }
 
 TEST_F(WordListsOfRuntime, OfAnEnsembleAreThoseOfEveryModel) {
-  const std::vector<BlockKind> kinds = {BlockKind::kTalk, BlockKind::kAverageAttention};
+  const std::vector<MixerKind> kinds = {MixerKind::kTalk, MixerKind::kAverageAttention};
   const Lists sources = made_sources(), lists = made_lists(sources.size());
   const auto both = open(kinds)->start_within(sources, lists);
   const auto first = open({kinds[0]})->start_within(sources, lists);
@@ -220,7 +220,7 @@ TEST_F(WordListsOfRuntime, GiveASentenceTheSameBesideAnyOthers) {
         {ComputeType::kFloat32, &drawn},
         {ComputeType::kInt8, &searched}}) {
     compute_ = compute;
-    const Backend backend = open({BlockKind::kDynamicConv, BlockKind::kSelfAttention});
+    const Backend backend = open({MixerKind::kDynamicConv, MixerKind::kSelfAttention});
     const auto together = find(*backend->start_within(sources, lists), sources);
     std::vector<std::vector<std::vector<Hypothesis>>> alone(sources.size());
     {
@@ -237,14 +237,14 @@ TEST_F(WordListsOfRuntime, GiveASentenceTheSameBesideAnyOthers) {
 }
 
 TEST_F(WordListsOfRuntime, MayHoldTheEndAlone) {
-  const Backend backend = open({BlockKind::kCnn});
+  const Backend backend = open({MixerKind::kCnn});
   const auto found = searched(*backend->start_within({{4, 5}}, {{2}}), {{4, 5}});
   ASSERT_FALSE(found[0].empty());
   EXPECT_EQ(found[0][0].tokens, std::vector<int32_t>{kEndId});
 }
 
 TEST_F(WordListsOfRuntime, AreRefusedWhereTheyMakeNoSense) {
-  const Backend backend = open({BlockKind::kLightConv});
+  const Backend backend = open({MixerKind::kLightConv});
   EXPECT_TRUE(backend->limits_words());
   const auto error = [&](const Lists& lists) {
     return error_of([&] { backend->start_within({{4}, {5, 6}}, lists); });

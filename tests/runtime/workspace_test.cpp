@@ -140,7 +140,7 @@ TEST(WorkspacePool, HasAsManyAsAreUsedAtATime) {
   EXPECT_EQ(Workspace::bytes_of_all(), before);
 }
 
-class RuntimeWorkspaces : public ::testing::TestWithParam<BlockKind> {
+class RuntimeWorkspaces : public ::testing::TestWithParam<MixerKind> {
  protected:
   ModelToRun model(Task task) const {
     return write_sound_model(options_of(GetParam(), task), task, folder_.path() / "model");
@@ -166,7 +166,7 @@ TEST_P(RuntimeWorkspaces, GrowWithALongTextInAttentionAlone) {
       early = Workspace::bytes_of_all();
   }
   const int64_t late = Workspace::bytes_of_all();
-  if (GetParam() == BlockKind::kSelfAttention)
+  if (GetParam() == MixerKind::kSelfAttention)
     EXPECT_LE(late - before, 3'000 * kBytesAToken);
   else
     EXPECT_EQ(late, early);

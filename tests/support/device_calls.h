@@ -54,7 +54,7 @@ inline std::optional<std::string> mixed_devices(const at::RecordFunction& call) 
 
 /// Calls, as "aten::mm of cpu, meta", that work() makes with inputs of more
 /// than one device, outside of the one place that moves tensors to a device
-/// (seqconv::internal::to_device). Autograd's part counts too, as it runs in
+/// (seqconv::to_device). Autograd's part counts too, as it runs in
 /// this thread.
 template <class Work>
 std::vector<std::string> calls_of_mixed_devices(const Work& work) {
@@ -64,7 +64,7 @@ std::vector<std::string> calls_of_mixed_devices(const Work& work) {
   std::vector<std::string> calls;
   found = &calls;
   const auto start = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
-    if (std::string(call.name()) == "seqconv::internal::to_device") {
+    if (std::string(call.name()) == "seqconv::to_device") {
       ++moving;
       return std::make_unique<Moving>();
     }
@@ -83,7 +83,7 @@ std::vector<std::string> calls_of_mixed_devices(const Work& work) {
   return calls;
 }
 
-/// Bytes that work() reads from a device (seqconv::internal::to_host), as many
+/// Bytes that work() reads from a device (seqconv::to_host), as many
 /// as the tensors hold.
 template <class Work>
 int64_t bytes_read(const Work& work) {
@@ -91,7 +91,7 @@ int64_t bytes_read(const Work& work) {
   int64_t bytes = 0;
   found = &bytes;
   const auto start = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
-    if (found != nullptr && std::string(call.name()) == "seqconv::internal::to_host")
+    if (found != nullptr && std::string(call.name()) == "seqconv::to_host")
       *found += static_cast<int64_t>(call.inputs()[0].toTensor().nbytes());
     return nullptr;
   };

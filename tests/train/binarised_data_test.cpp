@@ -100,7 +100,7 @@ class BinarisedRun : public testing::TinyTask {
     config_.model.dim = 32;
     config_.model.ffn_dim = 64;
     config_.model.max_positions = 64;
-    config_.model.decoder = testing::tiny_model(BlockKind::kDynamicConv).decoder;
+    config_.model.decoder = testing::tiny_model(MixerKind::kDynamicConv).decoder;
     config_.data.stream.block_tokens = 12;
     config_.data.train = {path("train.source"), path("train.target")};
     config_.data.valid = {path("valid.source")};

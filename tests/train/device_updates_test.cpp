@@ -286,7 +286,7 @@ double loss_in(const TrainConfig& config, const RunSetup& setup) {
 
 // Convolutions have no float16 on the CPU; self-attention stands for them.
 TEST_F(DeviceUpdates, LearnInSixteenBitsWhatTheyLearnInFloat32) {
-  config_.model = testing::tiny_model(BlockKind::kSelfAttention);
+  config_.model = testing::tiny_model(MixerKind::kSelfAttention);
   config_.model.dropout = 0.1;
   const double wanted = loss_in(config_, set_up_run(request("float32")));
   EXPECT_LT(wanted, 2);

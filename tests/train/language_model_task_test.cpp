@@ -34,7 +34,7 @@ class LanguageModelRun : public testing::TinyTask {
     model.ffn_dim = 64;
     model.dropout = model.input_dropout = 0;
     model.max_positions = 64;
-    model.decoder = testing::tiny_model(BlockKind::kDynamicConv).decoder;
+    model.decoder = testing::tiny_model(MixerKind::kDynamicConv).decoder;
     config_.batching.max_tokens = 64;
     config_.data.stream.block_tokens = 12;
     write_counts("train", 120, 1);
@@ -163,7 +163,7 @@ TEST_F(LanguageModelRun, DoesNotBeginWithATranslationModel) {
   translation.data.train_source = {path("pairs.source")};
   translation.data.train_target = {path("pairs.target")};
   translation.text = config_.text;
-  translation.model = testing::tiny_model(BlockKind::kDynamicConv);
+  translation.model = testing::tiny_model(MixerKind::kDynamicConv);
   translation.training = config_.training;
   translation.training.max_updates = 1;
   TrainRequest other = request("translation");

@@ -9,21 +9,21 @@ namespace seqconv::internal {
 namespace {
 
 /// Whatever mixes along time, one layer a side must learn to reverse digits.
-class Learning : public testing::TinyTask, public ::testing::WithParamInterface<BlockKind> {};
+class Learning : public testing::TinyTask, public ::testing::WithParamInterface<MixerKind> {};
 
 TEST_P(Learning, DigitsAreReversed) {
   write_pairs("train", 3000, 1, /*reversed=*/true);
   write_pairs("valid", 100, 2, /*reversed=*/true);
   config_.model = testing::tiny_model(GetParam());
   // One that averages the past cannot say how far the end of a sentence is.
-  if (GetParam() == BlockKind::kAverageAttention)
-    config_.model.encoder = testing::tiny_model(BlockKind::kSelfAttention).encoder;
+  if (GetParam() == MixerKind::kAverageAttention)
+    config_.model.encoder = testing::tiny_model(MixerKind::kSelfAttention).encoder;
   config_.model.dim = 64;
   config_.model.ffn_dim = 128;
   config_.batching.max_tokens = 256;
   // Convolutions are told what lies near, attention must find it out.
   const bool attention =
-      GetParam() == BlockKind::kSelfAttention || GetParam() == BlockKind::kAverageAttention;
+      GetParam() == MixerKind::kSelfAttention || GetParam() == MixerKind::kAverageAttention;
   config_.training.max_updates = attention ? 540 : 300;
   config_.training.max_epochs = 0;
   config_.training.label_smoothing = 0;
@@ -52,7 +52,7 @@ using Precisions = testing::TinyTask;
 TEST_F(Precisions, BFloat16LearnsAsFloat32Does) {
   write_pairs("train", 1000, 1, /*reversed=*/true);
   write_pairs("valid", 100, 2, /*reversed=*/true);
-  config_.model = testing::tiny_model(BlockKind::kDynamicConv);
+  config_.model = testing::tiny_model(MixerKind::kDynamicConv);
   config_.model.dim = 64;
   config_.model.ffn_dim = 128;
   config_.batching.max_tokens = 512;
@@ -77,12 +77,12 @@ INSTANTIATE_TEST_SUITE_P(
     Blocks,
     Learning,
     ::testing::Values(
-        BlockKind::kLightConv,
-        BlockKind::kDynamicConv,
-        BlockKind::kTalk,
-        BlockKind::kSelfAttention,
-        BlockKind::kAverageAttention,
-        BlockKind::kCnn),
+        MixerKind::kLightConv,
+        MixerKind::kDynamicConv,
+        MixerKind::kTalk,
+        MixerKind::kSelfAttention,
+        MixerKind::kAverageAttention,
+        MixerKind::kCnn),
     [](const auto& info) { return std::string(enum_name(info.param)); });
 
 }  // namespace

@@ -141,7 +141,7 @@ TEST(TrainOptions, TheEffectiveConfigurationReadsBackTheSame) {
   config.data.train_source = {"a b", "quote\"d", "uml\xC3\xA4ut"};
   config.data.train_target = {"x", "y", "z"};
   config.schedule.warmup_start = 1e-7;
-  config.model.encoder.block = {BlockKind::kTalk, BlockKind::kLightConv};
+  config.model.encoder.block = {MixerKind::kTalk, MixerKind::kLightConv};
   const Json table = write_options(config);
   const std::string file = ::testing::TempDir() + "/effective.toml";
   std::FILE* out = std::fopen(file.c_str(), "w");

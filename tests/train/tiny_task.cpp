@@ -12,7 +12,7 @@
 
 namespace seqconv::internal::testing {
 
-ModelOptions tiny_model(BlockKind kind) {
+ModelOptions tiny_model(MixerKind kind) {
   ModelOptions options;
   options.dim = 32;
   options.ffn_dim = 64;
@@ -22,12 +22,12 @@ ModelOptions tiny_model(BlockKind kind) {
     stack->layers = 1;
     stack->block = {kind};
     stack->heads = 4;
-    stack->glu = kind == BlockKind::kLightConv || kind == BlockKind::kDynamicConv ||
-        kind == BlockKind::kTalk;
-    stack->kernel_sizes = {kind == BlockKind::kSelfAttention ? 0 : 3};
-    if (kind == BlockKind::kTalk || kind == BlockKind::kAverageAttention)
+    stack->glu = kind == MixerKind::kLightConv || kind == MixerKind::kDynamicConv ||
+        kind == MixerKind::kTalk;
+    stack->kernel_sizes = {kind == MixerKind::kSelfAttention ? 0 : 3};
+    if (kind == MixerKind::kTalk || kind == MixerKind::kAverageAttention)
       stack->kernel_sizes = {};
-    if (kind == BlockKind::kTalk)
+    if (kind == MixerKind::kTalk)
       stack->max_offsets = {3};
   }
   return options;
@@ -43,7 +43,7 @@ TinyTask::TinyTask() {
   config_.data.valid_source = {path("valid.source")};
   config_.data.valid_target = {path("valid.target")};
   config_.text.subword = Subword::kNone;
-  config_.model = tiny_model(BlockKind::kDynamicConv);
+  config_.model = tiny_model(MixerKind::kDynamicConv);
   config_.batching.max_tokens = 64;
   config_.training.max_updates = 12;
   config_.training.log_every = 1;

@@ -43,7 +43,7 @@ class TinyTask : public ::testing::Test {
 };
 
 /// One layer a side of the given block, small enough for a test.
-ModelOptions tiny_model(BlockKind kind);
+ModelOptions tiny_model(MixerKind kind);
 
 /// Every list of files that [data] may name.
 inline std::vector<std::vector<std::string>*> file_lists(DataOptions& data) {

@@ -6,9 +6,9 @@ namespace seqconv::ops {
 
 /// Arguments of talk besides its tensors.
 struct TalkOptions {
-  int64_t max_left = 0;               ///< furthest reach to the left, in tokens
-  int64_t max_right = 0;              ///< to the right; 0 in the causal form
-  std::optional<at::Tensor> lengths;  ///< [B], int64 or int32, right padding
+  int64_t max_left = 0;                 ///< furthest reach to the left, in tokens
+  int64_t max_right = 0;                ///< to the right; 0 in the causal form
+  std::optional<at::Tensor> lengths{};  ///< [B], int64 or int32, right padding
 };
 
 /// Time-aware large kernel convolution (Lioutas & Guo 2020, eq. 2-8;

@@ -37,7 +37,7 @@ struct InputFormat {
   bool summaries = false;              ///< line ends of a prefix stand between sentences
 };
 
-/// How lines are translated where their requests say nothing else.
+/// The translation of lines whose requests say nothing else.
 struct RequestDefaults {
   DecodingOptions search;
   std::optional<SamplingOptions> sampling{};  ///< drawn, where given

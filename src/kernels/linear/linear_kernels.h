@@ -16,7 +16,7 @@ inline constexpr int64_t kPanelGroup = 4;
 /// What belongs to single outputs.
 struct OutputSides {
   const float* bias = nullptr;  ///< [outputs] or null
-  /// Of int8 alone: a sum less its compensation (zero point times the sum of the channel's
+  /// For int8 alone: a sum less its compensation (zero point times the sum of the channel's
   /// weights), times the row's scale and the channel's, is the output.
   const float* scales = nullptr;           ///< [outputs]
   const int32_t* compensations = nullptr;  ///< [outputs]

@@ -7,7 +7,7 @@ namespace seqconv::internal {
 DecoderLayerImpl::DecoderLayerImpl(
     const ModelOptions& model, const LayerOptions& options, const InitGenerator& generator)
     : norm_(options.norm), dropout_(model.dropout) {
-  block_ = register_module("block", make_block(model, options.mixer, generator));
+  mixer_ = register_module("block", make_mixer(model, options.mixer, generator));
   block_norm_ = register_module("block_norm", LayerNorm(model.dim, generator));
   if (options.cross_heads > 0) {
     cross_attention_ = register_module(
@@ -41,7 +41,7 @@ at::Tensor DecoderLayerImpl::finish(
 
 at::Tensor DecoderLayerImpl::forward(
     const at::Tensor& x, const CrossMemory* memory, DropoutPlan& plan) const {
-  const at::Tensor y = block_->forward(maybe_norm(x, block_norm_, norm_), {}, plan);
+  const at::Tensor y = mixer_->forward(maybe_norm(x, block_norm_, norm_), {}, plan);
   return finish(y, x, memory, plan);
 }
 
@@ -50,7 +50,7 @@ at::Tensor DecoderLayerImpl::step(
     const CrossMemory* memory,
     MixerState& state,
     const StepPosition& position) const {
-  const at::Tensor y = block_->step(maybe_norm(x, block_norm_, norm_), state, position);
+  const at::Tensor y = mixer_->step(maybe_norm(x, block_norm_, norm_), state, position);
   DropoutPlan evaluation;
   return finish(y, x, memory, evaluation);
 }
@@ -61,7 +61,7 @@ CrossMemory DecoderLayerImpl::memory(
 }
 
 MixerState DecoderLayerImpl::initial_state(int64_t rows) const {
-  return block_->initial_state(rows);
+  return mixer_->initial_state(rows);
 }
 
 DecoderImpl::DecoderImpl(

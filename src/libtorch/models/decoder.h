@@ -40,7 +40,7 @@ class DecoderLayerImpl : public torch::nn::Module {
 
   NormPlacement norm_;
   double dropout_;
-  std::shared_ptr<Block> block_;
+  std::shared_ptr<Mixer> mixer_;
   LayerNorm block_norm_{nullptr};
   CrossAttention cross_attention_{nullptr};
   LayerNorm cross_attention_norm_{nullptr};

@@ -5,7 +5,7 @@ namespace seqconv::internal {
 EncoderLayerImpl::EncoderLayerImpl(
     const ModelOptions& model, const LayerOptions& options, const InitGenerator& generator)
     : norm_(options.norm), dropout_(model.dropout) {
-  block_ = register_module("block", make_block(model, options.mixer, generator));
+  mixer_ = register_module("block", make_mixer(model, options.mixer, generator));
   block_norm_ = register_module("block_norm", LayerNorm(model.dim, generator));
   feed_forward_ =
       register_module("feed_forward", FeedForward(feed_forward_options(model, options), generator));
@@ -14,7 +14,7 @@ EncoderLayerImpl::EncoderLayerImpl(
 
 at::Tensor EncoderLayerImpl::forward(
     const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const {
-  at::Tensor y = block_->forward(maybe_norm(x, block_norm_, norm_), lengths, plan);
+  at::Tensor y = mixer_->forward(maybe_norm(x, block_norm_, norm_), lengths, plan);
   y = add_and_norm(y, x, block_norm_, norm_, dropout_, plan);
   const at::Tensor z = feed_forward_->forward(maybe_norm(y, feed_forward_norm_, norm_), plan);
   return add_and_norm(z, y, feed_forward_norm_, norm_, dropout_, plan);

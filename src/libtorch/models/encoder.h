@@ -19,7 +19,7 @@ class EncoderLayerImpl : public torch::nn::Module {
  private:
   NormPlacement norm_;
   double dropout_;
-  std::shared_ptr<Block> block_;
+  std::shared_ptr<Mixer> mixer_;
   LayerNorm block_norm_{nullptr};
   FeedForward feed_forward_{nullptr};
   LayerNorm feed_forward_norm_{nullptr};

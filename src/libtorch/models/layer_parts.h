@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libtorch/models/block.h"
+#include "libtorch/models/mixer.h"
 #include "libtorch/nn/embedding.h"
 #include "libtorch/nn/layer_norm.h"
 

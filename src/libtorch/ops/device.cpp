@@ -13,7 +13,7 @@ namespace seqconv::ops {
 at::Tensor to_device(const at::Tensor& host, at::Device device) {
   if (host.device() == device)
     return host;
-  RECORD_FUNCTION("seqconv::internal::to_device", c10::ArrayRef<const c10::IValue>{});
+  RECORD_FUNCTION("seqconv::to_device", c10::ArrayRef<const c10::IValue>{});
   if (device.is_cuda() && host.is_cpu())
     return host.pin_memory().to(
         device,
@@ -25,8 +25,7 @@ at::Tensor to_device(const at::Tensor& host, at::Device device) {
 at::Tensor to_host(const at::Tensor& tensor) {
   if (tensor.is_cpu())
     return tensor;
-  RECORD_FUNCTION(
-      "seqconv::internal::to_host", c10::ArrayRef<const c10::IValue>{c10::IValue(tensor)});
+  RECORD_FUNCTION("seqconv::to_host", c10::ArrayRef<const c10::IValue>{c10::IValue(tensor)});
   if (tensor.is_meta())
     return at::zeros(tensor.sizes(), tensor.options().device(at::kCPU));
   return tensor.cpu();

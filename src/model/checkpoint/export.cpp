@@ -63,7 +63,7 @@ class Bookkeeping {
 /// Splits one of our tensors, row after row, into as many equal ones as the
 /// checkpoint has.
 void add_parts(
-    const std::vector<TheirRows>& parts,
+    const std::vector<FairseqRows>& parts,
     const TensorView& ours,
     std::vector<NamedTensor>& tensors) {
   const auto count = static_cast<int64_t>(parts.size());

@@ -8,9 +8,9 @@ namespace seqconv::internal {
 namespace {
 
 constexpr FairseqMixer kMixers[] = {
-    {BlockKind::kLightConv, "conv.weight", "lightweight"},
-    {BlockKind::kDynamicConv, "conv.weight_linear.weight", "dynamic"},
-    {BlockKind::kTalk, "conv.offsets.weight", nullptr}};
+    {MixerKind::kLightConv, "conv.weight", "lightweight"},
+    {MixerKind::kDynamicConv, "conv.weight_linear.weight", "dynamic"},
+    {MixerKind::kTalk, "conv.offsets.weight", nullptr}};
 
 }  // namespace
 
@@ -18,22 +18,22 @@ std::span<const FairseqMixer> fairseq_mixers() {
   return kMixers;
 }
 
-const FairseqMixer* fairseq_mixer(BlockKind kind) {
+const FairseqMixer* fairseq_mixer(MixerKind kind) {
   const auto* found = std::ranges::find(kMixers, kind, &FairseqMixer::kind);
   return found != std::end(kMixers) ? found : nullptr;
 }
 
-bool is_talk(BlockKind kind) {
+bool is_talk(MixerKind kind) {
   const FairseqMixer* mixer = fairseq_mixer(kind);
   return mixer && !mixer->conv_type;
 }
 
 std::optional<int64_t> heads_by_shape(
-    BlockKind kind, const std::vector<int64_t>& shape, bool causal) {
+    MixerKind kind, const std::vector<int64_t>& shape, bool causal) {
   switch (kind) {
-    case BlockKind::kLightConv:  // [H, 1, K]
+    case MixerKind::kLightConv:  // [H, 1, K]
       return shape[0];
-    case BlockKind::kTalk:  // [H, C], or left and right
+    case MixerKind::kTalk:  // [H, C], or left and right
       return causal ? shape[0] : shape[0] / 2;
     default:
       return {};
@@ -41,11 +41,11 @@ std::optional<int64_t> heads_by_shape(
 }
 
 std::optional<int64_t> kernel_size_by_shape(
-    BlockKind kind, const std::vector<int64_t>& shape, int64_t heads) {
+    MixerKind kind, const std::vector<int64_t>& shape, int64_t heads) {
   switch (kind) {
-    case BlockKind::kLightConv:  // [H, 1, K]
+    case MixerKind::kLightConv:  // [H, 1, K]
       return shape.back();
-    case BlockKind::kDynamicConv:  // [H * K, C]
+    case MixerKind::kDynamicConv:  // [H * K, C]
       return heads > 0 && shape[0] % heads == 0 ? shape[0] / heads : -1;
     default:
       return {};
@@ -78,7 +78,7 @@ std::string why_not_theirs(const MixerOptions& mixer) {
 }
 
 std::vector<int64_t> unused_bias_shape(const MixerOptions& mixer) {
-  if (mixer.kind == BlockKind::kDynamicConv)
+  if (mixer.kind == MixerKind::kDynamicConv)
     return {1, 1, mixer.conv_dim};
   return {};
 }

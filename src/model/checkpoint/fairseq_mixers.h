@@ -15,7 +15,7 @@ namespace seqconv::internal {
 
 /// A kind of mixer as they have it.
 struct FairseqMixer {
-  BlockKind kind;
+  MixerKind kind;
   /// The tensor of a layer ("conv.weight") that only this kind has. Its rows
   /// and columns tell heads and taps.
   const char* tensor;
@@ -28,19 +28,19 @@ struct FairseqMixer {
 std::span<const FairseqMixer> fairseq_mixers();
 
 /// The one of this kind, or nullptr.
-const FairseqMixer* fairseq_mixer(BlockKind kind);
+const FairseqMixer* fairseq_mixer(MixerKind kind);
 
 /// True for kinds that only the repository of TaLK has.
-bool is_talk(BlockKind kind);
+bool is_talk(MixerKind kind);
 
 /// Heads by the shape of the telling tensor; empty: it does not say.
 std::optional<int64_t> heads_by_shape(
-    BlockKind kind, const std::vector<int64_t>& shape, bool causal);
+    MixerKind kind, const std::vector<int64_t>& shape, bool causal);
 
 /// Kernel width by the shape of the telling tensor; empty: it does not say, and
 /// -1: its rows are not as many for each head.
 std::optional<int64_t> kernel_size_by_shape(
-    BlockKind kind, const std::vector<int64_t>& shape, int64_t heads);
+    MixerKind kind, const std::vector<int64_t>& shape, int64_t heads);
 
 /// Their name of a mixer's parameter, both without the layer's.
 std::string their_mixer_parameter(std::string_view ours);

@@ -8,7 +8,7 @@
 namespace seqconv::internal {
 namespace {
 
-using Parts = std::vector<TheirRows>;
+using Parts = std::vector<FairseqRows>;
 
 /// "rest" of "prefix" + "rest"; false when `text` begins otherwise.
 bool strip(std::string_view& text, std::string_view prefix) {
@@ -78,7 +78,8 @@ class LayerNames {
           {{attention + "k_proj." + kind}, {attention + "v_proj." + kind}});
     const std::string fused = attention + "in_proj_" + kind;
     found.alternatives.push_back(
-        {query ? TheirRows{fused, 0, dim_, 3 * dim_} : TheirRows{fused, dim_, 2 * dim_, 3 * dim_}});
+        {query ? FairseqRows{fused, 0, dim_, 3 * dim_}
+               : FairseqRows{fused, dim_, 2 * dim_, 3 * dim_}});
   }
 
   std::string theirs_;

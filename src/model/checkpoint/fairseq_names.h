@@ -11,7 +11,7 @@
 namespace seqconv::internal {
 
 /// A tensor of a checkpoint, or some of its rows.
-struct TheirRows {
+struct FairseqRows {
   std::string name;
   int64_t begin = 0;
   int64_t count = -1;  ///< -1: all of them
@@ -24,7 +24,7 @@ struct Correspondence {
   ParameterShape ours;
   /// Different ways to write it; a checkpoint has exactly one. The first is
   /// that of the published files and of the TaLK repository.
-  std::vector<std::vector<TheirRows>> alternatives;
+  std::vector<std::vector<FairseqRows>> alternatives;
   size_t main = 0;  ///< which one present fairseq writes
 };
 

@@ -72,7 +72,7 @@ class StackReader {
         {});
   }
 
-  BlockKind kind(int64_t layer) const {
+  MixerKind kind(int64_t layer) const {
     for (const FairseqMixer& mixer : fairseq_mixers())
       if (clues_.has(place(layer, mixer.tensor)))
         return mixer.kind;

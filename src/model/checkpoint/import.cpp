@@ -100,7 +100,7 @@ void match(Sources& sources, const FairseqLayout& layout) {
 
 /// Checks the storages of a parameter's parts, which has not been done before.
 void check_storages(const Source& source, size_t index) {
-  for (const TheirRows& part : source.parameters[index].parts)
+  for (const FairseqRows& part : source.parameters[index].parts)
     source.checkpoint.read(part.name);
 }
 
@@ -110,14 +110,14 @@ void release(const Sources& sources) {
 }
 
 void require_finite_part(
-    const FairseqCheckpoint& checkpoint, const TheirRows& part, size_t not_finite) {
+    const FairseqCheckpoint& checkpoint, const FairseqRows& part, size_t not_finite) {
   require_finite(not_finite, concat(checkpoint.where(), ": '", part.name, "'"));
 }
 
 /// Every bit as it is.
 void copy_parameter(const Source& source, size_t index, const ByteSink& sink) {
   check_storages(source, index);
-  for (const TheirRows& part : source.parameters[index].parts) {
+  for (const FairseqRows& part : source.parameters[index].parts) {
     const StridedTensor tensor = rows_of(source.checkpoint, part);
     size_t not_finite = 0;
     tensor.visit([&](std::span<const std::byte> piece) {
@@ -135,7 +135,7 @@ std::vector<float> mean_of_rows(
     const Sources& sources, size_t index, size_t part, int64_t begin, int64_t rows) {
   std::vector<double> sums;
   for (const Source& source : sources) {
-    const TheirRows& theirs = source.parameters[index].parts[part];
+    const FairseqRows& theirs = source.parameters[index].parts[part];
     const StridedTensor tensor = rows_of(source.checkpoint, theirs).rows(begin, rows);
     sums.resize(static_cast<size_t>(tensor.count()));
     size_t at = 0;

@@ -58,15 +58,15 @@ class Matcher {
   bool has(const std::string& name) const { return checkpoint_.tensors().contains(name); }
 
   /// The alternative whose tensors are all there, or null (and noted).
-  const std::vector<TheirRows>* find(const Correspondence& parameter) {
+  const std::vector<FairseqRows>* find(const Correspondence& parameter) {
     for (const auto& parts : parameter.alternatives)
       if (std::all_of(
               parts.begin(), parts.end(), [&](const auto& part) { return has(part.name); })) {
-        for (const TheirRows& part : parts)
+        for (const FairseqRows& part : parts)
           used_.insert(part.name);
         return &parts;
       }
-    for (const TheirRows& part : parameter.alternatives.at(0))
+    for (const FairseqRows& part : parameter.alternatives.at(0))
       if (!has(part.name))
         missing_.push_back(part.name);
     return nullptr;
@@ -88,7 +88,7 @@ class Matcher {
 
   void check_shape(const MatchedParameter& parameter) const {
     std::vector<int64_t> found;
-    for (const TheirRows& part : parameter.parts) {
+    for (const FairseqRows& part : parameter.parts) {
       const StridedTensor tensor = rows_of(checkpoint_, part);
       check_type(part, tensor, parameter);
       std::vector<int64_t> shape = tensor.shape;
@@ -113,7 +113,9 @@ class Matcher {
   }
 
   void check_type(
-      const TheirRows& part, const StridedTensor& tensor, const MatchedParameter& parameter) const {
+      const FairseqRows& part,
+      const StridedTensor& tensor,
+      const MatchedParameter& parameter) const {
     const bool floating = tensor.type == ElementType::kF16 || tensor.type == ElementType::kBF16 ||
         tensor.type == ElementType::kF32 || tensor.type == ElementType::kF64;
     const ElementType first = checkpoint_.tensors().at(parameter.parts[0].name).type;
@@ -152,7 +154,7 @@ std::vector<MatchedParameter> match_tensors(
   return Matcher(layout, checkpoint).run();
 }
 
-StridedTensor rows_of(const FairseqCheckpoint& checkpoint, const TheirRows& part) {
+StridedTensor rows_of(const FairseqCheckpoint& checkpoint, const FairseqRows& part) {
   const StridedTensor& tensor = checkpoint.tensors().at(part.name);
   if (part.count < 0)
     return tensor;

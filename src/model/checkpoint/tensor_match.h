@@ -11,7 +11,7 @@ namespace seqconv::internal {
 /// One of our parameters and the checkpoint's rows that it is made of.
 struct MatchedParameter {
   ParameterShape ours;
-  std::vector<TheirRows> parts;
+  std::vector<FairseqRows> parts;
 };
 
 /// Finds every parameter of `layout` in a checkpoint. Error that lists all
@@ -22,7 +22,7 @@ std::vector<MatchedParameter> match_tensors(
     const FairseqLayout& layout, const FairseqCheckpoint& checkpoint);
 
 /// The rows of a checkpoint that a part means.
-StridedTensor rows_of(const FairseqCheckpoint& checkpoint, const TheirRows& part);
+StridedTensor rows_of(const FairseqCheckpoint& checkpoint, const FairseqRows& part);
 
 /// True when two tensors have the same type, shape and bits.
 bool same_bits(const StridedTensor& a, const StridedTensor& b);

@@ -178,7 +178,7 @@ at::Tensor GoldenModel::theirs(
   for (const Correspondence& parameter : layout_.parameters)
     for (const auto& alternative : parameter.alternatives) {
       int64_t begin = 0;
-      for (const TheirRows& part : alternative) {
+      for (const FairseqRows& part : alternative) {
         const auto shape = shapes_.find(part.name);
         if (shape == shapes_.end())
           break;

@@ -179,7 +179,7 @@ class ChoosingThere : public WrappedDecoder {
 
 TEST(DeviceCandidates, MakeTheSameSearchInEveryMode) {
   constexpr int kWords = 300;
-  TranslationModel model(testing::small_options(BlockKind::kLightConv), kWords, kWords, 7);
+  TranslationModel model(testing::small_options(MixerKind::kLightConv), kWords, kWords, 7);
   model->eval();
   const Batch batch = testing::random_batch({{5, 0}, {2, 0}, {9, 0}}, kWords, 3);
   const std::vector<SearchInput> free = {{6, {}}, {3, {}}, {10, {}}};

@@ -111,7 +111,7 @@ TEST_P(LanguageModelTest, EveryParameterGetsAGradient) {
 
 TEST(LanguageModel, ReadsLongTextsInPieces) {
   // More than it reads at a time, and in one go.
-  ModelOptions options = as_language_model(testing::small_options(BlockKind::kLightConv));
+  ModelOptions options = as_language_model(testing::small_options(MixerKind::kLightConv));
   const LanguageModel model(options, kVocabulary, 3);
   const Batch batch = random_batch({{1, 1300}}, 40, 2);
   at::NoGradGuard no_grad;
@@ -126,7 +126,7 @@ TEST(LanguageModel, GoesOnBeyondEveryTableOfPositions) {
   // Positions are computed in windows; the text's end must not depend on where
   // they begin.
   const LanguageModel model(
-      as_language_model(testing::small_options(BlockKind::kTalk)), kVocabulary, 3);
+      as_language_model(testing::small_options(MixerKind::kTalk)), kVocabulary, 3);
   const Batch batch = random_batch({{1, 6000}}, 40, 2);
   at::NoGradGuard no_grad;
   DropoutPlan evaluation;
@@ -140,7 +140,7 @@ TEST(LanguageModel, GoesOnBeyondEveryTableOfPositions) {
 }
 
 TEST(LanguageModel, LearnedPositionsEnd) {
-  ModelOptions options = as_language_model(testing::small_options(BlockKind::kLightConv));
+  ModelOptions options = as_language_model(testing::small_options(MixerKind::kLightConv));
   options.positions = PositionKind::kLearned;
   options.max_positions = 8;
   const LanguageModel model(options, kVocabulary, 3);
@@ -156,7 +156,7 @@ TEST(LanguageModel, LearnedPositionsEnd) {
 
 TEST(LanguageModel, ReaderNamesBadTokens) {
   const LanguageModel model(
-      as_language_model(testing::small_options(BlockKind::kLightConv)), kVocabulary, 3);
+      as_language_model(testing::small_options(MixerKind::kLightConv)), kVocabulary, 3);
   LanguageModelReader reader(model);
   EXPECT_EQ(
       testing::error_of<Error>([&] { reader.read({40}); }),
@@ -166,7 +166,7 @@ TEST(LanguageModel, ReaderNamesBadTokens) {
 }
 
 TEST(LanguageModelOptions, ContradictionsNameTheirKeys) {
-  const ModelOptions good = as_language_model(testing::small_options(BlockKind::kDynamicConv));
+  const ModelOptions good = as_language_model(testing::small_options(MixerKind::kDynamicConv));
   const auto expect = [&](auto change, const std::string& message) {
     ModelOptions options = good;
     change(options);
@@ -232,7 +232,7 @@ TEST(LanguageModelOptions, ContradictionsNameTheirKeys) {
 }
 
 TEST(LanguageModelOptions, CutoffsMustFitTheVocabulary) {
-  ModelOptions options = as_language_model(testing::small_options(BlockKind::kDynamicConv));
+  ModelOptions options = as_language_model(testing::small_options(MixerKind::kDynamicConv));
   options.tie = Tying::kNone;
   options.adaptive.softmax_cutoffs = {10, 41};
   EXPECT_EQ(
@@ -241,7 +241,7 @@ TEST(LanguageModelOptions, CutoffsMustFitTheVocabulary) {
 }
 
 TEST(LanguageModelOptions, TranslationHasNoBandsOfInput) {
-  ModelOptions options = testing::small_options(BlockKind::kDynamicConv);
+  ModelOptions options = testing::small_options(MixerKind::kDynamicConv);
   const auto error = [&] {
     return testing::error_of<UsageError>([&] { options.validate("model"); });
   };

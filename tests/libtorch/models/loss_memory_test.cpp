@@ -32,7 +32,7 @@ void expect_little_memory(const ModelOptions& options) {
 }
 
 ModelOptions options_of(Tying tie) {
-  ModelOptions options = testing::small_options(BlockKind::kLightConv);
+  ModelOptions options = testing::small_options(MixerKind::kLightConv);
   options.encoder = ModelOptions{}.encoder;
   options.norm = NormPlacement::kPre;
   options.tie = tie;

@@ -81,7 +81,7 @@ TEST(ParameterListBands, AreThoseOfALanguageModel) {
       {Tying::kNone, {8, 30}, 32, false, {}, 28},
   };
   for (const Bands& bands : cases) {
-    ModelOptions options = testing::small_options(BlockKind::kDynamicConv);
+    ModelOptions options = testing::small_options(MixerKind::kDynamicConv);
     options.encoder = ModelOptions{}.encoder;
     options.norm = NormPlacement::kPre;
     options.tie = bands.tie;
@@ -103,7 +103,7 @@ TEST(ParameterListBands, AreThoseOfALanguageModel) {
 TEST(ParameterListBands, AreThoseOfATranslationModelsOutput) {
   for (const auto& cutoffs : {std::vector<int64_t>{10, 20}, {48}})
     for (const int64_t width : {0, 28}) {
-      ModelOptions options = testing::small_options(BlockKind::kDynamicConv);
+      ModelOptions options = testing::small_options(MixerKind::kDynamicConv);
       options.tie = Tying::kNone;
       options.output_dim = width;
       options.adaptive.softmax_cutoffs = cutoffs;

@@ -116,7 +116,7 @@ TEST_P(StepDecoderTest, RowsOfASentenceScoreAsEachAlone) {
 
 TEST(StepDecoderMemory, OfTheSourceDoesNotGrowWithTheBeam) {
   constexpr int kSentences = 8, kWords = 4000, kBeam = 12;
-  ModelOptions options = testing::small_options(BlockKind::kLightConv);
+  ModelOptions options = testing::small_options(MixerKind::kLightConv);
   options.dim = 64;
   TranslationModel model(options, 40, 40, 7);
   const Batch batch =

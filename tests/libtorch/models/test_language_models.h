@@ -22,7 +22,7 @@ inline std::vector<Variant> language_variants() {
   for (Variant& variant : all_variants())
     variants.push_back({variant.name, as_language_model(variant.options)});
   const auto add = [&](const std::string& name, Tying tie, auto change) {
-    ModelOptions options = as_language_model(small_options(BlockKind::kDynamicConv));
+    ModelOptions options = as_language_model(small_options(MixerKind::kDynamicConv));
     options.tie = tie;
     options.adaptive.softmax_cutoffs = {10, 20};
     options.adaptive.softmax_factor = 2;

@@ -11,7 +11,7 @@
 namespace seqconv::internal::testing {
 
 /// A small two-layer model whose kernels are wider than its sentences.
-inline ModelOptions small_options(BlockKind kind) {
+inline ModelOptions small_options(MixerKind kind) {
   ModelOptions options;
   options.dim = 24;
   options.ffn_dim = 40;
@@ -20,11 +20,11 @@ inline ModelOptions small_options(BlockKind kind) {
     stack->layers = 2;
     stack->block = {kind};
     stack->heads = 4;
-    stack->glu = kind == BlockKind::kLightConv || kind == BlockKind::kDynamicConv ||
-        kind == BlockKind::kTalk;
-    if (kind == BlockKind::kTalk)
+    stack->glu = kind == MixerKind::kLightConv || kind == MixerKind::kDynamicConv ||
+        kind == MixerKind::kTalk;
+    if (kind == MixerKind::kTalk)
       stack->max_offsets = {2, 9};
-    else if (kind != BlockKind::kAverageAttention)
+    else if (kind != MixerKind::kAverageAttention)
       stack->kernel_sizes = {3, 15};
   }
   return options;
@@ -60,7 +60,7 @@ inline std::ostream& operator<<(std::ostream& out, const Variant& variant) {
 
 /// small_options(kind), changed on both sides.
 template <class Change>
-Variant variant(const std::string& name, BlockKind kind, const Change& change) {
+Variant variant(const std::string& name, MixerKind kind, const Change& change) {
   Variant result{name, small_options(kind)};
   for (StackOptions* stack : {&result.options.encoder, &result.options.decoder})
     change(*stack);
@@ -69,7 +69,7 @@ Variant variant(const std::string& name, BlockKind kind, const Change& change) {
 
 /// What the sides of a model may have apart.
 inline void add_unlike_sides(std::vector<Variant>& variants) {
-  using enum BlockKind;
+  using enum MixerKind;
   const auto same = [](StackOptions&) {};
   variants.push_back(variant("PreNormEncoder", kDynamicConv, same));
   variants.back().options.encoder.norm = SideNorm::kPre;
@@ -92,9 +92,9 @@ inline void add_unlike_sides(std::vector<Variant>& variants) {
 
 /// What the sides of a model may have of positions.
 inline void add_positions(std::vector<Variant>& variants) {
-  using enum BlockKind;
+  using enum MixerKind;
   const auto same = [](StackOptions&) {};
-  const auto add = [&](const std::string& name, BlockKind kind) {
+  const auto add = [&](const std::string& name, MixerKind kind) {
     variants.push_back(variant(name, kind, same));
     return &variants.back().options;
   };
@@ -115,7 +115,7 @@ inline void add_positions(std::vector<Variant>& variants) {
 
 /// All kinds and all options that a layer can have, mixed in the last ones.
 inline void add_mixtures(std::vector<Variant>& variants) {
-  using enum BlockKind;
+  using enum MixerKind;
   variants.push_back(variant("WindowedAndFullAttention", kSelfAttention, [](auto& stack) {
     stack.kernel_sizes = {4, 0};
   }));
@@ -140,7 +140,7 @@ inline void add_mixtures(std::vector<Variant>& variants) {
 }
 
 inline std::vector<Variant> all_variants() {
-  using enum BlockKind;
+  using enum MixerKind;
   std::vector<Variant> variants;
   const auto same = [](StackOptions&) {};
   variants.push_back(variant("LightConv", kLightConv, same));

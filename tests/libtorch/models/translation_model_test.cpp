@@ -266,7 +266,7 @@ TEST_P(TranslationModelTest, OptionsComeBackFromTheirTable) {
 }
 
 TEST(TranslationModelTying, TiedTablesAreOneParameter) {
-  ModelOptions options = small_options(BlockKind::kLightConv);
+  ModelOptions options = small_options(MixerKind::kLightConv);
   const auto size = [&](Tying tie) {
     options.tie = tie;
     TranslationModelImpl model(options, 40, 40);
@@ -282,7 +282,7 @@ TEST(TranslationModelTying, TiedTablesAreOneParameter) {
 }
 
 TEST(TranslationModelNorms, PreNormModelsHaveAFinalNorm) {
-  ModelOptions options = small_options(BlockKind::kDynamicConv);
+  ModelOptions options = small_options(MixerKind::kDynamicConv);
   options.norm = NormPlacement::kPre;
   TranslationModel model(options, 40, 40, 7);
   const auto names = model->named_parameters();
@@ -293,7 +293,7 @@ TEST(TranslationModelNorms, PreNormModelsHaveAFinalNorm) {
 }
 
 TEST(TranslationModelNorms, EachSideMayHaveItsOwnPlacement) {
-  ModelOptions options = small_options(BlockKind::kDynamicConv);
+  ModelOptions options = small_options(MixerKind::kDynamicConv);
   const auto final_norms = [&](SideNorm encoder, SideNorm decoder) {
     options.encoder.norm = encoder;
     options.decoder.norm = decoder;
@@ -309,8 +309,8 @@ TEST(TranslationModelNorms, EachSideMayHaveItsOwnPlacement) {
 }
 
 TEST(TranslationModelConvDim, AStateIsAsWideAsItsConvolution) {
-  ModelOptions options = small_options(BlockKind::kDynamicConv);
-  options.decoder.block = {BlockKind::kDynamicConv, BlockKind::kTalk};
+  ModelOptions options = small_options(MixerKind::kDynamicConv);
+  options.decoder.block = {MixerKind::kDynamicConv, MixerKind::kTalk};
   options.decoder.max_offsets = {0, 9};
   options.decoder.conv_dim = {16, 40};
   TranslationModel model(options, 40, 40, 7);
@@ -321,7 +321,7 @@ TEST(TranslationModelConvDim, AStateIsAsWideAsItsConvolution) {
 }
 
 TEST(TranslationModelPositions, LearnedPositionsEndWithAClearError) {
-  ModelOptions options = small_options(BlockKind::kLightConv);
+  ModelOptions options = small_options(MixerKind::kLightConv);
   options.positions = PositionKind::kLearned;
   options.max_positions = 8;
   TranslationModel model(options, 40, 40, 7);
@@ -338,7 +338,7 @@ TEST(TranslationModelPositions, LearnedPositionsEndWithAClearError) {
 }
 
 TEST(TranslationModelPositions, EachSideHasItsOwnAndItsOwnEnd) {
-  ModelOptions options = small_options(BlockKind::kLightConv);
+  ModelOptions options = small_options(MixerKind::kLightConv);
   options.encoder.positions = SidePositions::kLearned;
   options.encoder.max_positions = 8;
   const auto fits = [&](int source, int target) {
@@ -361,7 +361,7 @@ TEST(TranslationModelPositions, EachSideHasItsOwnAndItsOwnEnd) {
 }
 
 TEST(TranslationModelPositions, WithoutThemOnlyNeighboursTellWordsApart) {
-  ModelOptions options = small_options(BlockKind::kLightConv);
+  ModelOptions options = small_options(MixerKind::kLightConv);
   const at::Tensor source = at::full({1, 60}, 5, at::kLong);
   const auto spread = [&](PositionKind kind) {
     options.positions = kind;
@@ -378,7 +378,7 @@ TEST(TranslationModelPositions, WithoutThemOnlyNeighboursTellWordsApart) {
 TEST(TranslationModelAverage, TheEncoderAveragesThePastTooAsInThePaper) {
   // "AAN decoder + AAN encoder" of table 3: the same operator on both sides.
   TranslationModel model(
-      small_options(BlockKind::kAverageAttention), kTargetWords, kTargetWords, 7);
+      small_options(MixerKind::kAverageAttention), kTargetWords, kTargetWords, 7);
   const at::Tensor source = at::randint(4, 40, {1, 9}, at::kLong);
   at::Tensor other = source.clone();
   other[0][6] = source[0][6].item<int64_t>() == 5 ? 6 : 5;
@@ -391,7 +391,7 @@ TEST(TranslationModelAverage, TheEncoderAveragesThePastTooAsInThePaper) {
 
 TEST(TranslationModelAverage, AStateHasTheSameSizeAfterEveryStep) {
   TranslationModel model(
-      small_options(BlockKind::kAverageAttention), kTargetWords, kTargetWords, 7);
+      small_options(MixerKind::kAverageAttention), kTargetWords, kTargetWords, 7);
   at::NoGradGuard no_grad;
   DropoutPlan plan;
   const at::Tensor source = at::randint(4, 40, {1, 9}, at::kLong);
@@ -405,7 +405,7 @@ TEST(TranslationModelAverage, AStateHasTheSameSizeAfterEveryStep) {
 }
 
 TEST(TranslationModelQuery, TheBlockInputPredictsOtherKernels) {
-  ModelOptions options = small_options(BlockKind::kDynamicConv);
+  ModelOptions options = small_options(MixerKind::kDynamicConv);
   const Batch batch = random_batch({{5, 6}}, 40, 3);
   const auto scores = [&] {
     return TranslationModel(options, 40, 40, 7)->target_log_probabilities(batch);
@@ -416,10 +416,10 @@ TEST(TranslationModelQuery, TheBlockInputPredictsOtherKernels) {
 }
 
 TEST(TranslationModelMixture, LayersMayHaveDifferentBlocks) {
-  ModelOptions options = small_options(BlockKind::kLightConv);
+  ModelOptions options = small_options(MixerKind::kLightConv);
   for (StackOptions* stack : {&options.encoder, &options.decoder}) {
     stack->layers = 3;
-    stack->block = {BlockKind::kLightConv, BlockKind::kTalk, BlockKind::kDynamicConv};
+    stack->block = {MixerKind::kLightConv, MixerKind::kTalk, MixerKind::kDynamicConv};
     stack->kernel_sizes = {3, 0, 5};
     stack->max_offsets = {0, 4, 0};
   }

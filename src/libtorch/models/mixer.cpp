@@ -1,10 +1,10 @@
-#include "libtorch/models/block.h"
+#include "libtorch/models/mixer.h"
 
 #include <type_traits>
 
 #include "libtorch/nn/attention.h"
 #include "libtorch/nn/average_attention.h"
-#include "libtorch/nn/dense_conv.h"
+#include "libtorch/nn/cnn.h"
 #include "libtorch/nn/dynamicconv.h"
 #include "libtorch/nn/lightconv.h"
 #include "libtorch/nn/linear.h"
@@ -17,10 +17,10 @@ namespace {
 /// dropout -> linear1 -> gate -> convolution -> linear2, with Operator one of
 /// LightConv, DynamicConv, Talk.
 template <class Operator>
-class ConvBlock : public Block {
+class ConvMixer : public Mixer {
  public:
   /// `conv` was drawn first.
-  ConvBlock(
+  ConvMixer(
       const MixerOptions& mixer,
       double input_dropout,
       const InitGenerator& generator,
@@ -71,33 +71,33 @@ class ConvBlock : public Block {
   Linear linear2_{nullptr};
 };
 
-/// A layer of nn that is a block by itself, remembering a State. (The paper's
+/// A layer of nn that is a mixer by itself, with a State of steps. (The paper's
 /// ordinary convolution has no projections around it either: Wu et al. 2019,
 /// section 6.2.)
-template <class Mixer, class State>
-class MixerBlock : public Block {
+template <class Inner, class State>
+class ModuleMixer : public Mixer {
  public:
-  MixerBlock(const char* name, Mixer mixer) { mixer_ = register_module(name, std::move(mixer)); }
+  ModuleMixer(const char* name, Inner inner) { inner_ = register_module(name, std::move(inner)); }
 
   at::Tensor forward(
       const at::Tensor& x,
       const std::optional<at::Tensor>& lengths,
       DropoutPlan& plan) const override {
-    if constexpr (std::is_same_v<Mixer, DenseConv>)
-      return mixer_->forward(x, lengths);
+    if constexpr (std::is_same_v<Inner, Cnn>)
+      return inner_->forward(x, lengths);
     else
-      return mixer_->forward(x, lengths, plan);
+      return inner_->forward(x, lengths, plan);
   }
 
   at::Tensor step(
       const at::Tensor& x, MixerState& state, const StepPosition& position) const override {
-    return mixer_->step(x, state.as<State>(), position);
+    return inner_->step(x, state.as<State>(), position);
   }
 
-  MixerState initial_state(int64_t rows) const override { return mixer_->initial_state(rows); }
+  MixerState initial_state(int64_t rows) const override { return inner_->initial_state(rows); }
 
  private:
-  Mixer mixer_{nullptr};
+  Inner inner_{nullptr};
 };
 
 ConvOptions conv_options(const ModelOptions& model, const MixerOptions& mixer) {
@@ -140,7 +140,7 @@ AverageAttentionOptions average_attention_options(
       .activation_dropout = model.activation_dropout};
 }
 
-DenseConvOptions dense_conv_options(const MixerOptions& mixer) {
+CnnOptions cnn_options(const MixerOptions& mixer) {
   return {
       .channels = mixer.dim,
       .kernel_size = mixer.kernel_size,
@@ -150,34 +150,34 @@ DenseConvOptions dense_conv_options(const MixerOptions& mixer) {
 
 }  // namespace
 
-std::shared_ptr<Block> make_block(
+std::shared_ptr<Mixer> make_mixer(
     const ModelOptions& model, const MixerOptions& mixer, const InitGenerator& generator) {
   const auto surround = [&]<class Operator>(Operator conv) {
-    return std::make_shared<ConvBlock<Operator>>(
+    return std::make_shared<ConvMixer<Operator>>(
         mixer, model.input_dropout, generator, std::move(conv));
   };
   switch (mixer.kind) {
-    case BlockKind::kLightConv:
+    case MixerKind::kLightConv:
       return surround(LightConv(conv_options(model, mixer), generator));
-    case BlockKind::kDynamicConv:
+    case MixerKind::kDynamicConv:
       return surround(DynamicConv(conv_options(model, mixer), generator));
-    case BlockKind::kTalk:
+    case MixerKind::kTalk:
       return surround(Talk(talk_options(model, mixer), generator));
-    case BlockKind::kSelfAttention:
-      return std::make_shared<MixerBlock<SelfAttention, AttentionState>>(
+    case MixerKind::kSelfAttention:
+      return std::make_shared<ModuleMixer<SelfAttention, AttentionState>>(
           "attention", SelfAttention(self_attention_options(model, mixer), generator));
-    case BlockKind::kAverageAttention:
-      return std::make_shared<MixerBlock<AverageAttention, AverageState>>(
+    case MixerKind::kAverageAttention:
+      return std::make_shared<ModuleMixer<AverageAttention, AverageState>>(
           "attention", AverageAttention(average_attention_options(model, mixer), generator));
-    case BlockKind::kCnn:
-      return std::make_shared<MixerBlock<DenseConv, ConvState>>(
-          "conv", DenseConv(dense_conv_options(mixer), generator));
+    case MixerKind::kCnn:
+      return std::make_shared<ModuleMixer<Cnn, ConvState>>(
+          "conv", Cnn(cnn_options(mixer), generator));
   }
   fail("unknown block kind");
 }
 
-FeedForwardInit feed_forward_init(BlockKind kind) {
-  return kind == BlockKind::kSelfAttention ? FeedForwardInit::kFanIn : FeedForwardInit::kXavier;
+FeedForwardInit feed_forward_init(MixerKind kind) {
+  return kind == MixerKind::kSelfAttention ? FeedForwardInit::kFanIn : FeedForwardInit::kXavier;
 }
 
 }  // namespace seqconv::internal

@@ -1,4 +1,4 @@
-#include "libtorch/nn/dense_conv.h"
+#include "libtorch/nn/cnn.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -14,7 +14,7 @@
 
 namespace seqconv::internal {
 
-at::Tensor dense_conv_reference(
+at::Tensor cnn_reference(
     const at::Tensor& x,
     const at::Tensor& weight,
     const at::Tensor& bias,
@@ -29,15 +29,14 @@ at::Tensor dense_conv_reference(
   return zero_padding(bias.defined() ? y + bias : y, lengths);
 }
 
-DenseConvImpl::DenseConvImpl(const DenseConvOptions& options, const InitGenerator& generator)
-    : options_(options) {
+CnnImpl::CnnImpl(const CnnOptions& options, const InitGenerator& generator) : options_(options) {
   const int64_t C = options.channels, K = options.kernel_size;
   weight = register_parameter("weight", xavier_uniform({C, C, K}, C * K, C * K, generator));
   if (options.bias)
     bias = register_parameter("bias", constant(C, 0, generator));
 }
 
-at::Tensor DenseConvImpl::convolved(const at::Tensor& padded) const {
+at::Tensor CnnImpl::convolved(const at::Tensor& padded) const {
   const at::ScalarType type = padded.scalar_type();
   const at::Tensor offset = bias.defined() ? bias.to(type) : bias;
   return at::conv1d(padded.transpose(1, 2), weight.to(type), optional_bias(offset))
@@ -45,15 +44,14 @@ at::Tensor DenseConvImpl::convolved(const at::Tensor& padded) const {
       .contiguous();
 }
 
-at::Tensor DenseConvImpl::forward(
-    const at::Tensor& x, const std::optional<at::Tensor>& lengths) const {
+at::Tensor CnnImpl::forward(const at::Tensor& x, const std::optional<at::Tensor>& lengths) const {
   const int64_t left = options_.padding_left();
   const at::Tensor padded =
       at::constant_pad_nd(zero_padding(x, lengths), {0, 0, left, options_.kernel_size - 1 - left});
   return zero_padding(convolved(padded), lengths);
 }
 
-at::Tensor DenseConvImpl::step(
+at::Tensor CnnImpl::step(
     const at::Tensor& x, ConvState& state, const StepPosition& position) const {
   const int64_t slots = options_.kernel_size - 1;
   if (slots == 0)
@@ -69,7 +67,7 @@ at::Tensor DenseConvImpl::step(
   return convolved(padded);
 }
 
-ConvState DenseConvImpl::initial_state(int64_t rows) const {
+ConvState CnnImpl::initial_state(int64_t rows) const {
   return {ops::conv_initial_state(rows, options_.kernel_size, options_.channels, weight.options())};
 }
 

@@ -17,7 +17,7 @@ namespace seqconv::internal {
 /// linear2; self-attention with its four projections; average attention with
 /// its network and gate; or an ordinary convolution alone. Normalisation,
 /// residual and the final dropout belong to the layer.
-class Block : public torch::nn::Module {
+class Mixer : public torch::nn::Module {
  public:
   /// x [B, T, C], lengths [B] or empty (nothing is padded) -> [B, T, C].
   virtual at::Tensor forward(
@@ -29,12 +29,12 @@ class Block : public torch::nn::Module {
   virtual MixerState initial_state(int64_t rows) const = 0;
 };
 
-/// The block of a layer, with the rates of `model`: here and in
+/// The mixer of a layer, with the rates of `model`: here and in
 /// feed_forward_init alone modules depend on the kind.
-std::shared_ptr<Block> make_block(
+std::shared_ptr<Mixer> make_mixer(
     const ModelOptions& model, const MixerOptions& mixer, const InitGenerator& generator);
 
-/// Says how the feed-forward network beside a block begins.
-FeedForwardInit feed_forward_init(BlockKind kind);
+/// Says how the feed-forward network beside a mixer begins.
+FeedForwardInit feed_forward_init(MixerKind kind);
 
 }  // namespace seqconv::internal

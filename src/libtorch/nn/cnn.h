@@ -4,7 +4,7 @@
 
 namespace seqconv::internal {
 
-struct DenseConvOptions {
+struct CnnOptions {
   int64_t channels = 0;     ///< C, in and out
   int64_t kernel_size = 3;  ///< K
   bool causal = false;      ///< K-1 taps to the left, else K/2
@@ -13,9 +13,9 @@ struct DenseConvOptions {
   int64_t padding_left() const { return causal ? kernel_size - 1 : kernel_size / 2; }
 };
 
-/// The same in plain tensor algebra, a matrix product a tap, kept as the
+/// An ordinary convolution in plain tensor algebra, one matrix product per tap, kept as the
 /// definition. x [B, T, C], weight [C, C, K], bias [C] or undefined.
-at::Tensor dense_conv_reference(
+at::Tensor cnn_reference(
     const at::Tensor& x,
     const at::Tensor& weight,
     const at::Tensor& bias,
@@ -26,9 +26,9 @@ at::Tensor dense_conv_reference(
 ///   y[t] = bias + sum_j weight[:, :, j] @ x[t - padding_left + j],
 /// x zero outside the sequence: what Wu et al. 2019 compare against (table 3,
 /// "CNN"). weight [C out, C in, K], Xavier-uniform with fans C * K.
-class DenseConvImpl : public torch::nn::Module {
+class CnnImpl : public torch::nn::Module {
  public:
-  explicit DenseConvImpl(const DenseConvOptions& options, const InitGenerator& generator = {});
+  explicit CnnImpl(const CnnOptions& options, const InitGenerator& generator = {});
 
   /// x [B, T, C], lengths [B] or empty -> [B, T, C]. Rows at and beyond a
   /// length count as zero and are zero.
@@ -46,8 +46,8 @@ class DenseConvImpl : public torch::nn::Module {
   /// padded [B, T + K - 1, C] -> [B, T, C].
   at::Tensor convolved(const at::Tensor& padded) const;
 
-  DenseConvOptions options_;
+  CnnOptions options_;
 };
-TORCH_MODULE(DenseConv);
+TORCH_MODULE(Cnn);
 
 }  // namespace seqconv::internal

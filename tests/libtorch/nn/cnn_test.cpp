@@ -1,4 +1,4 @@
-#include "libtorch/nn/dense_conv.h"
+#include "libtorch/nn/cnn.h"
 
 #include <ATen/Functions.h>
 #include <gtest/gtest.h>
@@ -24,8 +24,8 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
              << (c.causal ? " causal" : " centred");
 }
 
-DenseConv module_of(const Case& c, at::ScalarType type) {
-  DenseConv module(DenseConvOptions{
+Cnn module_of(const Case& c, at::ScalarType type) {
+  Cnn module(CnnOptions{
       .channels = c.channels, .kernel_size = c.kernel, .causal = c.causal, .bias = c.bias});
   testing::randomise(*module);
   module->to(type);
@@ -33,7 +33,7 @@ DenseConv module_of(const Case& c, at::ScalarType type) {
 }
 
 /// y[b][t] as nested sums over taps and input channels.
-at::Tensor slow(const DenseConv& conv, const at::Tensor& x, int64_t left) {
+at::Tensor slow(const Cnn& conv, const at::Tensor& x, int64_t left) {
   const int64_t T = x.size(1), K = conv->weight.size(2);
   at::Tensor y = at::zeros_like(x);
   for (int64_t b = 0; b < x.size(0); ++b)
@@ -47,30 +47,29 @@ at::Tensor slow(const DenseConv& conv, const at::Tensor& x, int64_t left) {
   return y;
 }
 
-class DenseConvModule : public ::testing::Test {
+class CnnModule : public ::testing::Test {
  protected:
   void SetUp() override { at::manual_seed(1); }
 };
 
-TEST_F(DenseConvModule, IsASumOverTapsAndChannels) {
+TEST_F(CnnModule, IsASumOverTapsAndChannels) {
   at::NoGradGuard no_grad;
   for (const int64_t kernel : {1, 2, 3, 4, 9})
     for (const int64_t steps : {1, 3, 11})
       for (const bool causal : {false, true}) {
         const Case c{.steps = steps, .kernel = kernel, .causal = causal, .bias = steps != 3};
         SCOPED_TRACE(concat(c));
-        const DenseConv conv = module_of(c, at::kDouble);
+        const Cnn conv = module_of(c, at::kDouble);
         const at::Tensor x = at::randn({2, steps, 5}, at::kDouble);
         const int64_t left = causal ? kernel - 1 : kernel / 2;
         const at::Tensor want = slow(conv, x, left);
         EXPECT_LE(relative_error(conv->forward(x, {}), want), 1e-12);
         EXPECT_LE(
-            relative_error(dense_conv_reference(x, conv->weight, conv->bias, left, {}), want),
-            1e-12);
+            relative_error(cnn_reference(x, conv->weight, conv->bias, left, {}), want), 1e-12);
       }
 }
 
-TEST_F(DenseConvModule, MatchesTheReferenceInAllTypesWithGradients) {
+TEST_F(CnnModule, MatchesTheReferenceInAllTypesWithGradients) {
   for (const at::ScalarType type : testing::kTypes)
     for (const int64_t kernel : {1, 3, 4})
       for (const bool causal : {false, true}) {
@@ -82,11 +81,10 @@ TEST_F(DenseConvModule, MatchesTheReferenceInAllTypesWithGradients) {
             .causal = causal,
             .lengths = at::tensor({12, 0, 5}, at::kLong)};
         SCOPED_TRACE(concat(c, " ", c10::toString(type)));
-        const DenseConv conv = module_of(c, type);
+        const Cnn conv = module_of(c, type);
         const at::Tensor x = at::randn({3, 12, 16}, at::kFloat).to(at::kBFloat16).to(type);
         const auto run = [&](const std::vector<at::Tensor>& in) {
-          return dense_conv_reference(
-              in[0], in[1], in[2], causal ? kernel - 1 : kernel / 2, c.lengths);
+          return cnn_reference(in[0], in[1], in[2], causal ? kernel - 1 : kernel / 2, c.lengths);
         };
         const auto want = testing::differentiate(
             run,
@@ -97,7 +95,7 @@ TEST_F(DenseConvModule, MatchesTheReferenceInAllTypesWithGradients) {
         y.backward(x);
         const double bound = testing::tolerance(type);
         EXPECT_LE(relative_error(y, want.y), bound);
-        // Where the processor has no convolution of 16 bits, LibTorch adds the
+        // If the processor has no convolution of 16 bits, LibTorch adds the
         // products of the taps up in that type: a rounding for each.
         const double taps = type == at::kBFloat16 ? static_cast<double>(kernel) : 1.0;
         EXPECT_LE(relative_error(input.grad(), want.grads[0]), bound * taps);
@@ -106,9 +104,9 @@ TEST_F(DenseConvModule, MatchesTheReferenceInAllTypesWithGradients) {
       }
 }
 
-TEST_F(DenseConvModule, PaddingChangesNothingWhateverItHolds) {
+TEST_F(CnnModule, PaddingChangesNothingWhateverItHolds) {
   const Case c{.kernel = 4};
-  const DenseConv conv = module_of(c, at::kFloat);
+  const Cnn conv = module_of(c, at::kFloat);
   const at::Tensor x = at::randn({1, 6, 5});
   const at::Tensor want = conv->forward(x, {});
   const at::Tensor got =
@@ -117,14 +115,14 @@ TEST_F(DenseConvModule, PaddingChangesNothingWhateverItHolds) {
   EXPECT_TRUE(got.narrow(1, 6, 3).eq(0).all().item<bool>());
 }
 
-TEST_F(DenseConvModule, StepsAndChunksEqualTheFullForm) {
+TEST_F(CnnModule, StepsAndChunksEqualTheFullForm) {
   at::NoGradGuard no_grad;
   const at::Tensor x = at::randn({3, 11, 5});
   for (const int64_t kernel : {1, 2, 3, 4, 15})
     for (const auto& chunks : testing::partitions_of_eleven()) {
       const Case c{.kernel = kernel, .causal = true};
       SCOPED_TRACE(concat(c, " in ", chunks.size(), " chunks"));
-      const DenseConv conv = module_of(c, at::kFloat);
+      const Cnn conv = module_of(c, at::kFloat);
       ConvState state = conv->initial_state(3);
       const at::Tensor ring = state.window;
       const at::Tensor got =
@@ -139,8 +137,8 @@ TEST_F(DenseConvModule, StepsAndChunksEqualTheFullForm) {
     }
 }
 
-TEST_F(DenseConvModule, BeginsXavierWithTheFansOfAllTaps) {
-  DenseConv conv(DenseConvOptions{.channels = 64, .kernel_size = 3});
+TEST_F(CnnModule, BeginsXavierWithTheFansOfAllTaps) {
+  Cnn conv(CnnOptions{.channels = 64, .kernel_size = 3});
   EXPECT_FALSE(conv->bias.defined());
   EXPECT_NEAR(conv->weight.abs().max().item<double>(), std::sqrt(6.0 / (2 * 64 * 3)), 1e-3);
 }
