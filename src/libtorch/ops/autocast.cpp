@@ -28,29 +28,41 @@ at::Tensor cast(const at::Tensor& tensor, at::ScalarType type) {
   return at::autocast::cached_cast(type, tensor, device);
 }
 
+template <at::DeviceType device>
+at::Tensor cast_beside(const at::Tensor& tensor, at::ScalarType type) {
+  return tensor.scalar_type() == at::kFloat ? tensor : cast<device>(tensor, type);
+}
+
+template <at::DeviceType device>
+OptionalTensor cast_beside(const OptionalTensor& tensor, at::ScalarType type) {
+  return tensor ? OptionalTensor(cast_beside<device>(*tensor, type)) : std::nullopt;
+}
+
 template <class Kind, at::DeviceType device>
 struct Autocast : Kind {
   using Arguments = typename Kind::Arguments;
 
-  static at::Tensor forward(Arguments& args) {
+  static at::Tensor forward(const Arguments& args) {
     const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    cast_inputs(args, compute_type(device));
-    return Kind::Dispatch::forward(args);
+    const at::ScalarType type = compute_type(device);
+    const auto [x, second, third] = args.inputs();
+    return Kind::Dispatch::forward(args.with(
+        cast<device>(x, type),
+        cast_beside<device>(second, type),
+        cast_beside<device>(third, type)));
   }
 
-  static at::Tensor step(Arguments& args, at::Tensor& state, const at::Tensor& position) {
+  static at::Tensor step(const Arguments& args, at::Tensor& state, const at::Tensor& position) {
     const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    cast_inputs(args, state.scalar_type());
-    return Kind::Dispatch::step(args, state, position);
-  }
-
- private:
-  static void cast_inputs(Arguments& args, at::ScalarType type) {
-    const auto [x, second, third] = args.differentiable();
-    *x = cast<device>(*x, type);
-    for (at::Tensor* beside : {second, third})
-      if (beside != nullptr && beside->scalar_type() != at::kFloat)
-        *beside = cast<device>(*beside, type);
+    const at::ScalarType type = state.scalar_type();
+    const auto [x, second, third] = args.inputs();
+    return Kind::Dispatch::step(
+        args.with(
+            cast<device>(x, type),
+            cast_beside<device>(second, type),
+            cast_beside<device>(third, type)),
+        state,
+        position);
   }
 };
 

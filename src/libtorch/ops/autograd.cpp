@@ -28,18 +28,26 @@ void save(AutogradContext* ctx, const ConvArguments& args) {
   ctx->saved_data["drop_p"] = args.drop.p;
 }
 
-/// The arguments that were kept: a view of them, as long as `ctx` is.
-void restore(AutogradContext* ctx, ConvArguments& args) {
+/// Calls backward with what was kept.
+template <class Kind>
+Gradients backward_of_saved(
+    ConvDispatch<Kind> op,
+    AutogradContext* ctx,
+    const at::Tensor& grad,
+    const GradientMask& wanted) {
   const variable_list saved = ctx->get_saved_variables();
+  const OptionalTensor lengths = if_defined(saved[4]);
   auto& data = ctx->saved_data;
-  args = {
-      .x = saved[0],
-      .logits = saved[1],
-      .padding_left = data["padding_left"].toSymInt(),
-      .normalization = data["normalization"].toStringRef(),
-      .renormalize_edges = data["renormalize_edges"].toBool(),
-      .drop = {data["drop_p"].toDouble(), if_defined(saved[2]), if_defined(saved[3])},
-      .lengths = if_defined(saved[4])};
+  return op.backward(
+      {.x = saved[0],
+       .logits = saved[1],
+       .padding_left = data["padding_left"].toSymInt(),
+       .normalization = data["normalization"].toStringRef(),
+       .renormalize_edges = data["renormalize_edges"].toBool(),
+       .drop = {data["drop_p"].toDouble(), if_defined(saved[2]), if_defined(saved[3])},
+       .lengths = lengths},
+      grad,
+      wanted);
 }
 
 void save(AutogradContext* ctx, const TalkArguments& args) {
@@ -49,15 +57,19 @@ void save(AutogradContext* ctx, const TalkArguments& args) {
   ctx->saved_data["max_right"] = args.max_right;
 }
 
-void restore(AutogradContext* ctx, TalkArguments& args) {
+Gradients backward_of_saved(
+    TalkDispatch op, AutogradContext* ctx, const at::Tensor& grad, const GradientMask& wanted) {
   const variable_list saved = ctx->get_saved_variables();
-  args = {
-      .x = saved[0],
-      .offset_left = saved[1],
-      .offset_right = if_defined(saved[2]),
-      .max_left = ctx->saved_data["max_left"].toInt(),
-      .max_right = ctx->saved_data["max_right"].toInt(),
-      .lengths = if_defined(saved[3])};
+  const OptionalTensor right = if_defined(saved[2]), lengths = if_defined(saved[3]);
+  return op.backward(
+      {.x = saved[0],
+       .offset_left = saved[1],
+       .offset_right = right,
+       .max_left = ctx->saved_data["max_left"].toInt(),
+       .max_right = ctx->saved_data["max_right"].toInt(),
+       .lengths = lengths},
+      grad,
+      wanted);
 }
 
 /// The gradient as an operator of its own, so that asking for a second one
@@ -103,9 +115,8 @@ class ForwardFunction : public Function<ForwardFunction<Kind>> {
     const bool has_third = ctx->saved_data["has_third"].toBool();
     const GradientMask wanted = {
         ctx->needs_input_grad(0), ctx->needs_input_grad(1), has_third && ctx->needs_input_grad(2)};
-    typename Kind::Arguments args;
-    restore(ctx, args);
-    auto [grad_x, grad_second, grad_third] = Kind::Dispatch::backward(args, outputs[0], wanted);
+    auto [grad_x, grad_second, grad_third] =
+        backward_of_saved(typename Kind::Dispatch(), ctx, outputs[0], wanted);
     // One that is not wanted came back as [0]; the arguments have none.
     variable_list grads = {grad_x, grad_second, grad_third, at::Tensor()};
     for (size_t i = 0; i < wanted.size(); ++i)
@@ -119,30 +130,25 @@ template <class Kind>
 struct Autograd : Kind {
   using Arguments = typename Kind::Arguments;
 
-  static at::Tensor forward(Arguments& args) {
-    const auto [x, second, third] = args.differentiable();
-    check_no_tangent(Kind::kForward, {x, second, third});
-    return ForwardFunction<Kind>::apply(*x, *second, optional(third), args);
+  static at::Tensor forward(const Arguments& args) {
+    const auto [x, second, third] = args.inputs();
+    check_no_tangent(Kind::kForward, {&x, &second, pointer_to(third)});
+    return ForwardFunction<Kind>::apply(x, second, third, args);
   }
 
-  static Gradients backward(Arguments& args, const at::Tensor& grad, const GradientMask& wanted) {
-    const auto [x, second, third] = args.differentiable();
-    check_no_tangent(Kind::kForward, {&grad, x, second, third});
-    const variable_list grads =
-        BackwardFunction<Kind>::apply(grad, *x, *second, optional(third), args, wanted);
+  static Gradients backward(
+      const Arguments& args, const at::Tensor& grad, const GradientMask& wanted) {
+    const auto [x, second, third] = args.inputs();
+    check_no_tangent(Kind::kForward, {&grad, &x, &second, pointer_to(third)});
+    const variable_list grads = BackwardFunction<Kind>::apply(grad, x, second, third, args, wanted);
     return {grads[0], grads[1], grads[2]};
   }
 
-  static at::Tensor step(Arguments& args, at::Tensor& state, const at::Tensor& position) {
-    const auto [x, second, third] = args.differentiable();
-    check_not_differentiated(Kind::kStep, {x, &state, second, third});
+  static at::Tensor step(const Arguments& args, at::Tensor& state, const at::Tensor& position) {
+    const auto [x, second, third] = args.inputs();
+    check_not_differentiated(Kind::kStep, {&x, &state, &second, pointer_to(third)});
     at::AutoDispatchBelowAutograd below;
     return Kind::Dispatch::step(args, state, position);
-  }
-
- private:
-  static OptionalTensor optional(const at::Tensor* tensor) {
-    return tensor != nullptr ? OptionalTensor(*tensor) : std::nullopt;
   }
 };
 

@@ -3,10 +3,10 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/SymInt.h>
 
-#include <array>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "libtorch/ops/check.h"
 #include "seqconv/ops/conv_options.h"
@@ -17,27 +17,42 @@ namespace seqconv::ops {
 
 using OptionalTensor = std::optional<at::Tensor>;
 
-/// Inputs that may have gradients: x and up to two others, null where there is none.
-using Differentiable = std::array<at::Tensor*, 3>;
+inline const OptionalTensor kNoTensor;
 
-inline at::Tensor* pointer_to(OptionalTensor& tensor) {
+inline const at::Tensor* pointer_to(const OptionalTensor& tensor) {
   return tensor ? &*tensor : nullptr;
 }
 
-/// A call of lightconv or dynamicconv. Views its strings.
+/// A view of what lightconv or dynamicconv is called with.
 struct ConvArguments {
-  const char* op = nullptr;            ///< its name in messages
-  const char* logits_name = nullptr;   ///< "weight" or "logits"
-  at::Tensor x;                        ///< [B, T, C]
-  at::Tensor logits;                   ///< [H, K] or [B, T, H, K]
-  OptionalTensor bias = std::nullopt;  ///< [C]
+  const char* op = nullptr;                ///< its name in messages
+  const char* logits_name = nullptr;       ///< "weight" or "logits"
+  const at::Tensor& x;                     ///< [B, T, C]
+  const at::Tensor& logits;                ///< [H, K] or [B, T, H, K]
+  const OptionalTensor& bias = kNoTensor;  ///< [C]
   c10::SymInt padding_left = 0;
   std::string_view normalization = "softmax";
   bool renormalize_edges = false;
-  DropConnect drop = {};                  ///< mask as logits
-  OptionalTensor lengths = std::nullopt;  ///< [B]
+  DropConnect drop = {};                      ///< mask as logits
+  const OptionalTensor& lengths = kNoTensor;  ///< [B]
 
-  Differentiable differentiable() { return {&x, &logits, pointer_to(bias)}; }
+  /// Inputs that may have gradients: x and two others.
+  auto inputs() const { return std::tie(x, logits, bias); }
+  /// The same arguments with other inputs.
+  ConvArguments with(
+      const at::Tensor& x, const at::Tensor& logits, const OptionalTensor& bias) const {
+    return {
+        op,
+        logits_name,
+        x,
+        logits,
+        bias,
+        padding_left,
+        normalization,
+        renormalize_edges,
+        drop,
+        lengths};
+  }
 };
 
 /// Everything that can be said without reading values.

@@ -22,18 +22,17 @@ struct ConvEntry {
       const OptionalTensor& drop_seed,
       const OptionalTensor& drop_mask,
       const OptionalTensor& lengths) {
-    ConvArguments args = {
-        .op = Impl::kForward,
-        .logits_name = Impl::kLogits,
-        .x = x,
-        .logits = logits,
-        .bias = bias,
-        .padding_left = std::move(padding_left),
-        .normalization = normalization,
-        .renormalize_edges = renormalize_edges,
-        .drop = {drop_p, drop_seed, drop_mask},
-        .lengths = lengths};
-    return Impl::forward(args);
+    return Impl::forward(
+        {.op = Impl::kForward,
+         .logits_name = Impl::kLogits,
+         .x = x,
+         .logits = logits,
+         .bias = bias,
+         .padding_left = std::move(padding_left),
+         .normalization = normalization,
+         .renormalize_edges = renormalize_edges,
+         .drop = {drop_p, drop_seed, drop_mask},
+         .lengths = lengths});
   }
 
   static Gradients backward(
@@ -48,17 +47,18 @@ struct ConvEntry {
       const OptionalTensor& drop_seed,
       const OptionalTensor& drop_mask,
       const OptionalTensor& lengths) {
-    ConvArguments args = {
-        .op = Impl::kBackward,
-        .logits_name = Impl::kLogits,
-        .x = x,
-        .logits = logits,
-        .padding_left = std::move(padding_left),
-        .normalization = normalization,
-        .renormalize_edges = renormalize_edges,
-        .drop = {drop_p, drop_seed, drop_mask},
-        .lengths = lengths};
-    return Impl::backward(args, grad, wanted);
+    return Impl::backward(
+        {.op = Impl::kBackward,
+         .logits_name = Impl::kLogits,
+         .x = x,
+         .logits = logits,
+         .padding_left = std::move(padding_left),
+         .normalization = normalization,
+         .renormalize_edges = renormalize_edges,
+         .drop = {drop_p, drop_seed, drop_mask},
+         .lengths = lengths},
+        grad,
+        wanted);
   }
 
   static at::Tensor step(
@@ -69,15 +69,16 @@ struct ConvEntry {
       const OptionalTensor& bias,
       std::string_view normalization,
       bool renormalize_edges) {
-    ConvArguments args = {
-        .op = Impl::kStep,
-        .logits_name = Impl::kLogits,
-        .x = x,
-        .logits = logits,
-        .bias = bias,
-        .normalization = normalization,
-        .renormalize_edges = renormalize_edges};
-    return Impl::step(args, state, position);
+    return Impl::step(
+        {.op = Impl::kStep,
+         .logits_name = Impl::kLogits,
+         .x = x,
+         .logits = logits,
+         .bias = bias,
+         .normalization = normalization,
+         .renormalize_edges = renormalize_edges},
+        state,
+        position);
   }
 };
 

@@ -14,11 +14,11 @@
 /// `Dispatch`, which calls the dispatcher with them, and `Entry<Impl>`, which the dispatcher calls.
 /// An Impl (kernels of a device, shapes, autograd, autocast) derives from its Kind and has
 ///
-///   at::Tensor forward(Arguments& args);
-///   Gradients backward(Arguments& args, const at::Tensor& grad, const GradientMask& wanted);
-///   at::Tensor step(Arguments& args, at::Tensor& state, const at::Tensor& position);
+///   at::Tensor forward(const Arguments& args);
+///   Gradients backward(const Arguments& args, const at::Tensor& grad, const GradientMask& wanted);
+///   at::Tensor step(const Arguments& args, at::Tensor& state, const at::Tensor& position);
 ///
-/// or those of them that it serves. So does Dispatch. Arguments are its own, to be changed.
+/// or those of them that it serves. So does Dispatch.
 namespace seqconv::ops {
 using namespace internal;
 

@@ -7,16 +7,21 @@
 /// The dispatcher's entries of talk.
 namespace seqconv::ops {
 
+/// As ConvArguments.
 struct TalkArguments {
-  const char* op = nullptr;                    ///< its name in messages
-  at::Tensor x;                                ///< [B, T, C]
-  at::Tensor offset_left;                      ///< [B, T, H]
-  OptionalTensor offset_right = std::nullopt;  ///< as offset_left
+  const char* op = nullptr;                        ///< its name in messages
+  const at::Tensor& x;                             ///< [B, T, C]
+  const at::Tensor& offset_left;                   ///< [B, T, H]
+  const OptionalTensor& offset_right = kNoTensor;  ///< as offset_left
   int64_t max_left = 0;
   int64_t max_right = 0;
-  OptionalTensor lengths = std::nullopt;  ///< [B]
+  const OptionalTensor& lengths = kNoTensor;  ///< [B]
 
-  Differentiable differentiable() { return {&x, &offset_left, pointer_to(offset_right)}; }
+  auto inputs() const { return std::tie(x, offset_left, offset_right); }
+  TalkArguments with(
+      const at::Tensor& x, const at::Tensor& left, const OptionalTensor& right) const {
+    return {op, x, left, right, max_left, max_right, lengths};
+  }
 };
 
 /// Functions that the dispatcher calls.
@@ -29,9 +34,8 @@ struct TalkEntry {
       int64_t max_left,
       int64_t max_right,
       const OptionalTensor& lengths) {
-    TalkArguments args = {
-        Impl::kForward, x, offset_left, offset_right, max_left, max_right, lengths};
-    return Impl::forward(args);
+    return Impl::forward(
+        {Impl::kForward, x, offset_left, offset_right, max_left, max_right, lengths});
   }
 
   static Gradients backward(
@@ -43,9 +47,10 @@ struct TalkEntry {
       int64_t max_right,
       const OptionalTensor& lengths,
       GradientMask wanted) {
-    TalkArguments args = {
-        Impl::kBackward, x, offset_left, offset_right, max_left, max_right, lengths};
-    return Impl::backward(args, grad, wanted);
+    return Impl::backward(
+        {Impl::kBackward, x, offset_left, offset_right, max_left, max_right, lengths},
+        grad,
+        wanted);
   }
 
   static at::Tensor step(
@@ -54,9 +59,10 @@ struct TalkEntry {
       const at::Tensor& position,
       const at::Tensor& offset_left,
       int64_t max_left) {
-    TalkArguments args = {
-        .op = Impl::kStep, .x = x, .offset_left = offset_left, .max_left = max_left};
-    return Impl::step(args, state, position);
+    return Impl::step(
+        {.op = Impl::kStep, .x = x, .offset_left = offset_left, .max_left = max_left},
+        state,
+        position);
   }
 };
 
