@@ -38,7 +38,7 @@ struct ConvArguments {
 
   /// Inputs that may have gradients: x and two others.
   auto inputs() const { return std::tie(x, logits, bias); }
-  /// The same arguments with other inputs.
+  /// These arguments with other inputs.
   ConvArguments with(
       const at::Tensor& x, const at::Tensor& logits, const OptionalTensor& bias) const {
     return {
