@@ -1,14 +1,13 @@
 #include "cli/verbs/files_in_use.h"
 
 #include "base/error.h"
-#include "model/model_description.h"
 #include "model/model_writing.h"
 
 namespace seqconv::internal::verbs {
 
 FilesInUse::FilesInUse(const std::vector<RootedPath>& models, const std::string& shortlist) {
   for (const RootedPath& model : models) {
-    const ModelFiles files = find_model(model);
+    const ModelFiles& files = models_.emplace_back(find_model(model));
     stamps_.add(files.parameters);
     for (const auto& file : description_files(files))
       stamps_.add(file);

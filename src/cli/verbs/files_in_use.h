@@ -5,6 +5,7 @@
 
 #include "base/file_stamps.h"
 #include "base/rooted_path.h"
+#include "model/model_description.h"
 
 namespace seqconv::internal::verbs {
 
@@ -13,6 +14,9 @@ class FilesInUse {
  public:
   /// Before they are opened. Errors of find_model. `shortlist`: "" for none.
   explicit FilesInUse(const std::vector<RootedPath>& models, const std::string& shortlist = {});
+
+  /// The files of each model, in the order given.
+  const std::vector<ModelFiles>& models() const { return models_; }
 
   /// Error where another file has come in the place of one since then, or one
   /// was written to: what was opened may not be what is there.
@@ -23,6 +27,7 @@ class FilesInUse {
   void check_not_written() const;
 
  private:
+  std::vector<ModelFiles> models_;
   FileStamps stamps_;
 };
 

@@ -370,10 +370,11 @@ void translate(
   if (!arguments.output.empty()) {
     check_part_input(arguments.input);
     folder.emplace(arguments.output, arguments.part);
-    for (const RootedPath& model : models)
-      check_output_file(arguments.output, find_model(model));
   }
   const FilesInUse files(models, arguments.shortlist);
+  if (folder)
+    for (const ModelFiles& model : files.models())
+      check_output_file(arguments.output, model);
   TranslationSystem system = open_translation(models, opener, arguments.shortlist);
   TranslatorOptions options;
   options.search = merge_search(arguments, system);
@@ -388,7 +389,7 @@ void translate(
       arguments, translator, files, input_format(arguments, translator.system().documents)};
   if (!folder)
     return translate_stream(run, in, out);
-  const Json job = describe_job(arguments, translator, run.input);
+  const Json job = describe_job(arguments, translator, files.models(), run.input);
   files.check_same();  // so that what is described is what was opened
   folder->enter(job);
   if (const auto lock = folder->lock(); !folder->is_done())

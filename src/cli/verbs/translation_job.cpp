@@ -15,8 +15,7 @@ std::string content_of(const RootedPath& file) {
 }
 
 /// The files of a model that are read to translate.
-Json describe_model(const RootedPath& path) {
-  const ModelFiles files = find_model(path);
+Json describe_model(const ModelFiles& files) {
   Json model = {{"parameters", content_of(files.parameters)}};
   for (const std::filesystem::path& file : description_files(files))
     model[file.filename().string()] = content_of(file);
@@ -33,15 +32,18 @@ Json describe_summary(const TranslateArguments& arguments, const InputFormat& in
 }  // namespace
 
 Json describe_job(
-    const TranslateArguments& arguments, const Translator& translator, const InputFormat& input) {
+    const TranslateArguments& arguments,
+    const Translator& translator,
+    const std::vector<ModelFiles>& models,
+    const InputFormat& input) {
   const TranslationSystem& system = translator.system();
   Json job = {
       {"seqconv", SEQCONV_VERSION},
       {"parts", arguments.part.count},
       {"input", fingerprint(arguments.input)}};
   job["models"] = Json::array();
-  for (const std::string& model : arguments.models)
-    job["models"].push_back(describe_model({model, arguments.links}));
+  for (const ModelFiles& model : models)
+    job["models"].push_back(describe_model(model));
   job["backend"] = system.backend->name();
   if (!arguments.shortlist.empty())
     job["shortlist"] = content_of(arguments.shortlist);

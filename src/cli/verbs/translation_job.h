@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "cli/verbs/input_format.h"
 #include "cli/verbs/verbs.h"
+#include "model/model_description.h"
 #include "pipeline/translator.h"
 
 namespace seqconv::internal::verbs {
@@ -12,6 +13,9 @@ namespace seqconv::internal::verbs {
 /// and what was asked for. Two jobs that say the same here go on with each
 /// other's parts. Not in it is what changes speed, memory or messages alone.
 Json describe_job(
-    const TranslateArguments& arguments, const Translator& translator, const InputFormat& input);
+    const TranslateArguments& arguments,
+    const Translator& translator,
+    const std::vector<ModelFiles>& models,
+    const InputFormat& input);
 
 }  // namespace seqconv::internal::verbs
