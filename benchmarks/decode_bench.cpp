@@ -20,7 +20,7 @@
 #include "decode_runners.h"
 #include "libtorch/backend/backend.h"
 #include "random_model.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "timing.h"
 
 namespace {

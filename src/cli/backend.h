@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/enum_names.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 
 namespace seqconv::internal {
 

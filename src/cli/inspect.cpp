@@ -13,7 +13,7 @@
 #include "cli/report/html.h"
 #include "model/model_description.h"
 #include "pipeline/translator.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "text/unicode.h"
 
 namespace seqconv::internal::cli {

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "model/layers.h"
-#include "model/option_checks.h"
 #include "model/parameter_list.h"
+#include "model/size_checks.h"
 
 /// What a kind of mixer reads, requires and learns, for the rest of the layer,
 /// which knows no kinds. `path` is the side's key ("model.encoder").

@@ -4,7 +4,7 @@
 
 #include "base/options.h"
 #include "base/special_ids.h"
-#include "model/option_checks.h"
+#include "model/size_checks.h"
 
 namespace seqconv::internal {
 namespace {

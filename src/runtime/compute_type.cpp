@@ -1,5 +1,5 @@
 #include "kernels/packed_linear.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 
 namespace seqconv::internal {
 namespace {

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "pipeline/stop_scope.h"
 #include "runtime/model.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 
 namespace seqconv::internal {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/special_ids.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "runtime/step_decoder.h"
 
 namespace seqconv::internal {

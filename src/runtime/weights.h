@@ -8,7 +8,7 @@
 #include "kernels/packed_linear.h"
 #include "model/parameters.h"
 #include "pipeline/system.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 
 namespace seqconv::internal::runtime {
 

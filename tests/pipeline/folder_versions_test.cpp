@@ -9,7 +9,7 @@
 #include "pipeline/perplexity.h"
 #include "pipeline/scorer.h"
 #include "pipeline/translator.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "support/version_folders.h"

@@ -9,7 +9,7 @@
 #include "libtorch/backend/parameters.h"
 #include "libtorch/models/language_model.h"
 #include "libtorch/models/translation_model.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 
 namespace seqconv::internal::testing {
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "pipeline/workers.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "search/sampled_search.h"
 #include "sound_models.h"
 #include "support/rounds.h"

@@ -9,7 +9,7 @@
 #include "model/quantize.h"
 #include "model/stored_parameters.h"
 #include "random_models.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "variants.h"

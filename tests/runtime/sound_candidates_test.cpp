@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "search/candidates.h"
 #include "sound_models.h"
 #include "support/temporary_folder.h"

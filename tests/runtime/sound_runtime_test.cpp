@@ -10,7 +10,7 @@
 #include "pipeline/stop_scope.h"
 #include "pipeline/workers.h"
 #include "runtime/history.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "search/sampled_search.h"
 #include "sound_models.h"
 #include "support/temporary_folder.h"

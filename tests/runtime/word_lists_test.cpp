@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "search/sampled_search.h"
 #include "search/step_rows.h"
 #include "sound_models.h"

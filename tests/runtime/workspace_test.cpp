@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/random.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "sound_models.h"
 #include "support/temporary_folder.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <new>
 
-#include "libtorch/backend/guarded.h"
+#include "libtorch/backend/libtorch_errors.h"
 #include "libtorch/backend/parameters.h"
 #include "libtorch/ops/device.h"
 #include "search/wrapped_decoder.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "pipeline/translator.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 #include "seqconv/runtime.h"
 
 /// Between this library and the layers below.

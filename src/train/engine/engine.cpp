@@ -10,7 +10,7 @@
 #include "base/threads.h"
 #include "libtorch/backend/backend.h"
 #include "libtorch/backend/device.h"
-#include "libtorch/backend/guarded.h"
+#include "libtorch/backend/libtorch_errors.h"
 #include "train/engine/functions.h"
 
 namespace seqconv::internal::engine {

@@ -3,7 +3,7 @@
 #include "base/markdown.h"
 #include "base/options.h"
 #include "base/signals.h"
-#include "libtorch/backend/guarded.h"
+#include "libtorch/backend/libtorch_errors.h"
 #include "train/options.h"
 #include "train/processes/processes.h"
 #include "train/trainer.h"

@@ -7,7 +7,7 @@
 #include "libtorch/backend/parameters.h"
 #include "model/checkpoint/fairseq_architecture.h"
 #include "model/checkpoint/import.h"
-#include "runtime/runtime.h"
+#include "runtime/runtime_backends.h"
 
 namespace seqconv::internal::testing {
 namespace fs = std::filesystem;
