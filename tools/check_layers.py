@@ -11,7 +11,8 @@ prints FILE:LINE of
 - an include of a layer or a room that does not stand below,
 - LibTorch in a file that must do without it, directly or through headers,
 - a header of the project that is not there, or is included past the paths that begin
-  in include/ and src/.
+  in include/ and src/,
+- a source that no CMakeLists.txt above it names, and no file of cmake/.
 
 Then prints layers, arrows between them, and circles. Exit code 1 when a line was
 printed or there is a circle, else 0.
@@ -57,7 +58,8 @@ TORCH_FREE = {
 PUBLIC = "include/seqconv"
 TORCH = re.compile(r"(torch|ATen|c10|caffe2)/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
-SUFFIXES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh", ".inc"}
+SOURCES = {".cpp", ".cc", ".cu"}
+SUFFIXES = SOURCES | {".h", ".hpp", ".cuh", ".inc"}
 
 
 def includes(path):
@@ -169,6 +171,14 @@ class House:
             self.complain(
                 path, 1, "is free of LibTorch, but gets it through " + " -> ".join(chain))
 
+    def check_is_built(self, path):
+        lists = [file for folder in path.parents if self.root in folder.parents
+                 if (file := folder / "CMakeLists.txt").exists()]
+        lists += (self.root / "cmake").glob("*.cmake")
+        if path.suffix in SOURCES and lists and not any(
+                re.search(rf"\b{re.escape(path.name)}\b", file.read_text()) for file in lists):
+            self.complain(path, 1, "is in no CMakeLists.txt")
+
     def check(self):
         for path in self.files():
             layer = self.place(path)[0]
@@ -177,6 +187,7 @@ class House:
                 continue
             for include in includes(path):
                 self.check_include(path, *include)
+            self.check_is_built(path)
             if self.is_torch_free(path):
                 self.check_indirect_torch(path)
         return self.errors

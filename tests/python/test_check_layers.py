@@ -110,6 +110,18 @@ class CheckLayers(unittest.TestCase):
             "src/loose.cpp:1: is in no layer of tools/check_layers.py",
             "src/utils/a.cpp:1: is in no layer of tools/check_layers.py")
 
+    def test_a_source_that_is_not_built_is_named(self):
+        self.expect(
+            {
+                "cmake/Own.cmake": "add_library(own src/base/own.cpp)\n",
+                "src/base/CMakeLists.txt": "add_library(base here.cpp)\n",
+                "src/base/here.cpp": "",
+                "src/base/here.h": "",
+                "src/base/own.cpp": "",
+                "src/base/there.cpp": "",
+            },
+            "src/base/there.cpp:1: is in no CMakeLists.txt")
+
     def test_a_folder_without_sources_is_an_error(self):
         self.assertEqual(check(TOOL, {"README.md": ""}), ([], 1))
 
