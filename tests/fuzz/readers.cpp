@@ -173,7 +173,7 @@ void read_requests(std::string_view bytes) {
   verbs::InputFormat format{TextFormat::kJson};
   if (documents)
     format.document_key = "in.text";
-  verbs::RequestReader reader("", lines, format, verbs::RequestDefaults(), words());
+  verbs::RequestReader reader("", lines, format, verbs::RequestOptions(), words());
   verbs::RequestReader::Buffer buffer;
   while (reader.read(16, buffer))
     for (const verbs::RequestOrigin& origin : buffer.origins) {

@@ -75,7 +75,7 @@ RequestReader::RequestReader(
     const std::string& input,
     std::istream& in,
     InputFormat format,
-    const RequestDefaults& all,
+    const RequestOptions& all,
     const TextPipeline& text)
     : all_(all), text_(text), format_(std::move(format)) {
   if (format_.format != TextFormat::kText && is_fairseq_data(input))
@@ -97,7 +97,7 @@ RequestReader::RequestReader(
     const std::string& name,
     int64_t lines_before,
     InputFormat format,
-    const RequestDefaults& all,
+    const RequestOptions& all,
     const TextPipeline& text)
     : all_(all), text_(text), format_(std::move(format)) {
   sentences_.emplace(piece, name, BadBytes::kReplace, lines_before);

@@ -38,7 +38,7 @@ struct InputFormat {
 };
 
 /// The translation of lines whose requests say nothing else.
-struct RequestDefaults {
+struct RequestOptions {
   DecodingOptions search;
   std::optional<SamplingOptions> sampling{};  ///< drawn, where given
 };
@@ -60,7 +60,7 @@ class RequestReader {
       const std::string& input,
       std::istream& in,
       InputFormat format,
-      const RequestDefaults& all,
+      const RequestOptions& all,
       const TextPipeline& text);
 
   /// Reads plain lines, objects or names from a stream that is a piece of a
@@ -71,7 +71,7 @@ class RequestReader {
       const std::string& name,
       int64_t lines_before,
       InputFormat format,
-      const RequestDefaults& all,
+      const RequestOptions& all,
       const TextPipeline& text);
 
   /// Up to `count` requests, none for blank lines between JSON objects; false
@@ -96,7 +96,7 @@ class RequestReader {
   std::vector<int32_t> encode(const std::string& text) const;
 
   std::optional<SentenceReader> sentences_;
-  RequestDefaults all_;
+  RequestOptions all_;
   const TextPipeline& text_;
   InputFormat format_;
   int64_t blank_lines_ = 0;

@@ -115,7 +115,7 @@ struct TranslationRun {
   InputFormat input;
 
   const TranslationSystem& system() const { return translator.system(); }
-  RequestDefaults defaults() const { return {translator.options().search, arguments.sampling}; }
+  RequestOptions defaults() const { return {translator.options().search, arguments.sampling}; }
 };
 
 /// The input, a buffer at a time, and the output; what results say is told.
