@@ -27,6 +27,8 @@ namespace {
 
 using namespace seqconv::internal;
 using namespace seqconv::bench;
+using seqconv::ComputeType;
+using seqconv::SamplingOptions;
 
 struct Settings {
   std::string preset;
