@@ -4,6 +4,7 @@
 #   bash tools/check_long.sh [STEP ...]     default: all of them
 #
 # Steps:
+#   bench    compiles the benchmarks, which tools/test.sh does not, and runs a short one
 #   golden   the tests that read golden data, on the larger set that
 #            SEQCONV_GOLDEN names, and the import of a large checkpoint
 #   text     the tests that read text, on the real text that SEQCONV_DATA names
@@ -58,6 +59,10 @@ moses() {
   need SEQCONV_DATA moses &&
     .venv/bin/python tools/compare_moses.py build/release/bin/seqconv "$SEQCONV_DATA"
 }
+bench() {
+  cmake --preset ci -DSEQCONV_BENCHMARKS=ON && cmake --build --preset ci -j 2 &&
+    build/release/bin/decode_bench --size tiny --repeats 1 && cmake --preset ci -DSEQCONV_BENCHMARKS=OFF
+}
 rouge() {
   "${ROUGE_PYTHON:-.venv/bin/python}" tools/compare_rouge.py build/release/bin/text_tool
 }
@@ -69,7 +74,7 @@ scores() {
 }
 fuzz() {
   SEQCONV_THOROUGH=1 ctest --test-dir build/dev -j 2 --output-on-failure \
-    --no-tests=error -R '^(checkpoint|decode|text|operator_kernels|cuda_host)_test$' &&
+    --no-tests=error -R '^(model|search|text|operator_kernels|cuda_host)_test$' &&
     bash tools/fuzz.sh "${FUZZ_SECONDS:-60}"
 }
 threads() {
@@ -97,7 +102,7 @@ real() {
     bash tools/reproduce_summaries.sh samsum
 }
 
-readonly ALL=(golden text moses rouge suites scores fuzz threads crashes arm64 soak real)
+readonly ALL=(bench golden text moses rouge suites scores fuzz threads crashes arm64 soak real)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${ALL[@]}")
 failed=()
