@@ -34,7 +34,7 @@ void read_sampling(TranslateFlags& flags) {
   arguments.ban_unknown = flags.sampling_options.ban_unknown;
   validate(flags.sampling_options, arguments.names);
   if (flags.sample) {
-    refuse_beside_draws(arguments.search_given, arguments.names);
+    refuse_beside_draws(arguments.given_search(), arguments.names);
     arguments.sampling = flags.sampling_options;
     return;
   }

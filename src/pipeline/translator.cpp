@@ -55,21 +55,11 @@ std::vector<Hypothesis> possible(std::vector<Hypothesis> found) {
   return found;
 }
 
-/// The keys that are a search's alone, of those that are given.
-std::vector<std::string> given_beside_draws(const SearchOptions& search) {
-  std::vector<std::string> given;
-  if (search.beam)
-    given.emplace_back("beam");
-  if (search.stepwise_length_penalty)
-    given.emplace_back("stepwise_length_penalty");
-  return given;
-}
-
 /// UsageError for options of a request that make no sense together.
 void validate(const TranslationInput& request, const DecodingOptions& search) {
   const std::optional<SamplingOptions>& sampling = request.sampling;
   if (sampling) {
-    refuse_beside_draws(given_beside_draws(request.search), "");
+    refuse_beside_draws(request.search, "");
     internal::validate(*sampling, "sampling");
   }
   (sampling ? without_beam(search) : search).validate("");

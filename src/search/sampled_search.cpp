@@ -222,14 +222,16 @@ DecodingOptions without_beam(DecodingOptions options) {
   return options;
 }
 
-void refuse_beside_draws(const std::vector<std::string>& given, const OptionNames& names) {
-  for (const std::string& key : given)
-    if (key == "beam" || key == "stepwise_length_penalty")
-      fail_usage(
-          names(key),
-          " is that of a search, but translations are drawn; ",
-          names("n_best"),
-          " says how many");
+void refuse_beside_draws(const SearchOptions& given, const OptionNames& names) {
+  const char* const key = given.beam  ? "beam"
+      : given.stepwise_length_penalty ? "stepwise_length_penalty"
+                                      : nullptr;
+  if (key != nullptr)
+    fail_usage(
+        names(key),
+        " is that of a search, but translations are drawn; ",
+        names("n_best"),
+        " says how many");
 }
 
 void refuse_without_draws(

@@ -19,9 +19,8 @@ struct SampledInput {
 /// fits into.
 DecodingOptions without_beam(DecodingOptions options);
 
-/// UsageError where `given`, keys of DecodingOptions, asks for what is a search's
-/// alone, beside draws.
-void refuse_beside_draws(const std::vector<std::string>& given, const OptionNames& names);
+/// UsageError where `given` asks for what is a search's alone, beside draws.
+void refuse_beside_draws(const SearchOptions& given, const OptionNames& names);
 
 /// UsageError where `given`, keys of SamplingOptions or "seed", asks for what
 /// is that of draws alone, without `draw`, what asks for them.

@@ -5,11 +5,11 @@
 
 namespace seqconv::internal::verbs {
 
-/// What the input of translating or summarising is: as was asked for, or as the
-/// model was trained. UsageError where flags of summarising contradict that.
+/// Returns the format of the input of translating or summarising: the flags', or that which the
+/// model was trained on. UsageError if flags of summarising contradict that.
 InputFormat input_format(const TranslateArguments& arguments, const DocumentOptions& trained);
 
-/// What the output is to be.
+/// Returns the format of the output.
 OutputFormat output_format(const TranslateArguments& arguments, const InputFormat& input);
 
 }  // namespace seqconv::internal::verbs

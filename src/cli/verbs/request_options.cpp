@@ -20,21 +20,12 @@ struct DrawOptions {
   }
 };
 
-class KeyCollector {
- public:
-  template <class T>
-  void operator()(const char* key, T& /*value*/, const char* /*help*/) {
-    keys.emplace_back(key);
-  }
-  std::vector<std::string> keys;
-};
-
 template <class Options>
 std::vector<std::string> keys_of() {
-  KeyCollector collector;
-  Options options;
-  visit_options(options, collector);
-  return collector.keys;
+  std::vector<std::string> keys;
+  for (const OptionRow& row : describe_options<Options>(""))
+    keys.push_back(row.key);
+  return keys;
 }
 
 bool contains(const std::vector<std::string>& keys, const std::string& key) {
@@ -103,7 +94,7 @@ void read_request_options(
   DecodingOptions resolved = resolve_search(request.search, all);
   request.sampling.reset();
   if (draw.sample) {
-    refuse_beside_draws(keys_in(search), names);
+    refuse_beside_draws(request.search, names);
     resolved = without_beam(resolved);
     how.ban_unknown = false;  // the search's says it
     request.sampling = how;

@@ -25,7 +25,19 @@
 #include "search/sampled_search.h"
 #include "text/corpus/fairseq_data.h"
 
-namespace seqconv::internal::verbs {
+namespace seqconv::internal {
+
+SearchOptions TranslateArguments::given_search() const {
+  const Json all = write_options(search);
+  Json table = Json::object();
+  for (const std::string& key : search_given)
+    table[key] = all[key];
+  SearchOptions given;
+  read_options(table, "", given);
+  return given;
+}
+
+namespace verbs {
 namespace {
 
 // Counts for --stats.
@@ -61,17 +73,9 @@ class Meter {
   int64_t tokens_ = 0;
 };
 
-// The command line's settings over those that the (first) model came with.
+/// The command line's search over that which the (first) model came with.
 DecodingOptions merge_search(const TranslateArguments& arguments, const TranslationSystem& model) {
-  const Json given = write_options(arguments.search);
-  Json merged = write_options(model.decoding);
-  for (const std::string& key : arguments.search_given)
-    merged[key] = given[key];
-  DecodingOptions search;
-  read_options(merged, "", search);
-  // The model's own list is not longer than a beam that was asked for.
-  if (std::ranges::count(arguments.search_given, "n_best") == 0)
-    search.n_best = std::min(search.n_best, search.beam);
+  DecodingOptions search = resolve_search(arguments.given_search(), model.decoding);
   if (arguments.sampling)
     search = without_beam(search);
   search.validate(arguments.names);
@@ -397,4 +401,5 @@ void translate(
   join_parts(arguments, translator.system(), *folder);
 }
 
-}  // namespace seqconv::internal::verbs
+}  // namespace verbs
+}  // namespace seqconv::internal

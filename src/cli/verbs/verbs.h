@@ -50,6 +50,8 @@ struct TranslateArguments {
   DecodingOptions search;
   std::vector<std::string> search_given;  ///< keys set on the command line;
                                           ///< the model's defaults fill others
+  /// The search that was asked for: the values of these keys alone.
+  SearchOptions given_search() const;
   /// Translations are drawn, not searched for, where given.
   std::optional<SamplingOptions> sampling;
   bool ban_unknown = false;  ///< <unk> comes in prefixes alone

@@ -5,7 +5,7 @@
 
 #include "libtorch/ops/conv_checks.h"
 
-/// What the operators' autograd entries share.
+/// Helpers shared by the operators' autograd entries.
 namespace seqconv::ops {
 
 /// A saved tensor as the optional that it was.

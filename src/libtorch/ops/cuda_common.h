@@ -6,7 +6,7 @@
 #include "kernels/cuda/storage.h"
 #include "libtorch/ops/kernel_arguments.h"
 
-/// What the operators on CUDA devices share. No value of a tensor is read on
+/// Helpers shared by the operators on CUDA devices. No value of a tensor is read on
 /// the host, so that every call can be captured in a graph.
 namespace seqconv::ops {
 using namespace internal;

@@ -30,8 +30,8 @@ c10::TypedOperatorHandle<Signature> find_op(const char* name) {
       .typed<Signature>();
 }
 
-/// Which gradients are asked for: those of x, the logits (offset_left), and the
-/// bias (offset_right). The others come back empty, [0], and are not computed.
+/// Selects the gradients to compute: of x, the logits (offset_left), and the bias
+/// (offset_right). The others are returned empty, [0].
 using GradientMask = std::array<bool, 3>;
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 

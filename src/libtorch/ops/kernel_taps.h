@@ -4,14 +4,14 @@
 
 namespace seqconv::ops {
 
-/// What kernels take for the logits of a convolution: they know the softmax
+/// The taps or logits that a convolution's kernels read: they know the softmax
 /// alone, so that others are normalised before, in float32 or float64.
 class KernelTaps {
  public:
   /// args: checked.
   explicit KernelTaps(const ConvArguments& args);
 
-  /// Whether get() are logits of a softmax; else they are taps.
+  /// True if get() holds logits of a softmax, false if it holds taps.
   bool softmax() const { return normalization_ == Normalization::kSoftmax; }
   /// [H, K] or [B, T, H, K], contiguous.
   const at::Tensor& get() const { return taps_; }
