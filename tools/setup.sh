@@ -95,7 +95,7 @@ install_wheels() {
     say "LibTorch $TORCH (CPU libraries): there"
   else
     say "LibTorch $TORCH: installing the CPU libraries (about 530 MB to download, 1.3 GB on disk)"
-    .venv/bin/pip install --quiet --no-deps "${LIGHT[@]}"
+    .venv/bin/pip install --quiet --no-compile --no-deps "${LIGHT[@]}"
   fi
   if [ "$python_tests" = no ]; then
     return
@@ -106,7 +106,8 @@ install_wheels() {
     say "Python test packages: all there"
   else
     say "Python test packages: installing (about 2 GB to download, 4.6 GB on disk in all)"
-    .venv/bin/pip install --quiet "${PYTHON_TESTS[@]}"
+    # Most modules are never imported: the others are compiled then.
+    .venv/bin/pip install --quiet --no-compile "${PYTHON_TESTS[@]}"
   fi
 }
 

@@ -50,13 +50,20 @@ std::vector<S> stored(const std::vector<double>& values) {
   return out;
 }
 
-/// Normal numbers, exact in bfloat16.
+/// A number of mean 0 and deviation 1, nearly normal: the sum of four bytes, which takes a tenth
+/// of the time of std::normal_distribution.
+inline float near_normal(std::mt19937& random) {
+  const auto word = static_cast<uint32_t>(random());
+  const uint32_t sum = (word & 255) + (word >> 8 & 255) + (word >> 16 & 255) + (word >> 24);
+  return (static_cast<float>(sum) - 510) / 147.8f;
+}
+
+/// Such numbers, exact in bfloat16.
 template <class S>
 std::vector<S> draw(std::mt19937& random, int64_t count) {
-  std::normal_distribution<float> normal;
   std::vector<S> values(static_cast<size_t>(count));
   for (S& v : values)
-    v = stored<S>(to_float(to_bfloat16(normal(random))));
+    v = stored<S>(to_float(to_bfloat16(near_normal(random))));
   return values;
 }
 

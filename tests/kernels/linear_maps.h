@@ -43,7 +43,6 @@ struct LinearMap {
 
   LinearMap(int64_t rows, int64_t K, int64_t N, LinearEnd end) : rows(rows), K(K), N(N), end(end) {
     std::mt19937 random(static_cast<uint32_t>(rows * 31 + K * 7 + N));
-    std::normal_distribution<float> normal;
     for (const auto& [values, count] :
          {std::pair{&x, rows * K},
           {&weight, outputs() * K},
@@ -51,7 +50,7 @@ struct LinearMap {
           {&residual, rows * N}}) {
       values->resize(place(count));
       for (float& value : *values)
-        value = normal(random);
+        value = near_normal(random);
     }
     // So that activations are seen where they bend.
     for (float& w : weight)
