@@ -50,12 +50,13 @@ std::vector<S> stored(const std::vector<double>& values) {
   return out;
 }
 
-/// A number of mean 0 and deviation 1, nearly normal: the sum of four bytes, which takes a tenth
-/// of the time of std::normal_distribution.
+/// A number of mean 0 and deviation 1, nearly normal: the sum of four bytes and of a fraction made
+/// of the same bits, which takes a tenth of the time of std::normal_distribution.
 inline float near_normal(std::mt19937& random) {
   const auto word = static_cast<uint32_t>(random());
   const uint32_t sum = (word & 255) + (word >> 8 & 255) + (word >> 16 & 255) + (word >> 24);
-  return (static_cast<float>(sum) - 510) / 147.8f;
+  const float fraction = static_cast<float>(word * 0x9E3779B9U >> 8) * 0x1p-24f;
+  return (static_cast<float>(sum) + fraction - 510.5f) / 147.8f;
 }
 
 /// Such numbers, exact in bfloat16.
