@@ -35,6 +35,7 @@ struct OptionRow {
   std::string type;      ///< in words
   std::string standard;  ///< default, as JSON
   std::string help;
+  KeyUse use;
 };
 
 /// Visits options that have `visit`. Public structs have none: for each there is a function
@@ -218,7 +219,7 @@ class Describer {
   Describer(std::string path, std::vector<OptionRow>& rows) : path_(std::move(path)), rows_(rows) {}
 
   template <class T>
-  void operator()(const char* key, T& value, const char* help, KeyUse /*use*/ = {}) {
+  void operator()(const char* key, T& value, const char* help, KeyUse use = {}) {
     const std::string where = join_key(path_, key);
     if constexpr (requires(Describer d) { value.visit(d); }) {
       Describer inner(where, rows_);
@@ -226,7 +227,7 @@ class Describer {
     } else {
       Writer writer;
       writer(key, value, help);
-      rows_.push_back({where, type_in_words<T>(), writer.take()[key].dump(), help});
+      rows_.push_back({where, type_in_words<T>(), writer.take()[key].dump(), help, use});
     }
   }
 

@@ -1,9 +1,8 @@
 #include "train/settings.h"
 
-#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
-#include <vector>
 
 #include "base/options.h"
 
@@ -11,30 +10,14 @@ namespace seqconv::internal {
 namespace {
 
 /// The full keys of a use.
-class KeysOf {
- public:
-  template <class Options>
-  KeysOf(KeyUse wanted, const std::string& path, Options options) : wanted_(wanted), path_(path) {
-    options.visit(*this);
-  }
-
-  template <class T>
-  void operator()(const char* key, T& value, const char* /*help*/, KeyUse use = {}) {
-    if constexpr (requires { value.visit(*this); })
-      for (const std::string& inner : KeysOf(wanted_, detail::join_key(path_, key), value).keys_)
-        keys_.push_back(inner);
-    else if (use == wanted_)
-      keys_.push_back(detail::join_key(path_, key));
-  }
-  bool contain(const std::string& key) const {
-    return std::find(keys_.begin(), keys_.end(), key) != keys_.end();
-  }
-
- private:
-  KeyUse wanted_;
-  std::string path_;
-  std::vector<std::string> keys_;
-};
+template <class Options>
+std::set<std::string> keys_of(KeyUse use, const std::string& path) {
+  std::set<std::string> keys;
+  for (const OptionRow& row : describe_options<Options>(path))
+    if (row.use == use)
+      keys.insert(row.key);
+  return keys;
+}
 
 /// Whether a key says how that metric is computed which training.best_by names:
 /// scores before and after a change could not be compared.
@@ -43,9 +26,10 @@ bool is_of_metric(const std::string& key, const std::string& best_by) {
   return key.starts_with(concat("metrics.", table, "."));
 }
 
-bool is_free(const KeysOf& free, const std::string& key, const std::string& best_by) {
+bool is_free(
+    const std::set<std::string>& free, const std::string& key, const std::string& best_by) {
   const bool other = key.starts_with("metrics.") && !is_of_metric(key, best_by);
-  return other || key.starts_with("decoding.") || free.contain(key);
+  return other || key.starts_with("decoding.") || free.contains(key);
 }
 
 /// Leaves of a table by their full keys.
@@ -131,7 +115,7 @@ void check_same_settings(const Json& stored, const Json& present) {
   const auto now = flatten(present);
   const auto best = now.find("training.best_by");
   const std::string best_by = best == now.end() ? "" : best->second.get<std::string>();
-  const KeysOf free(KeyUse::kMayChange, "", TrainConfig());
+  const auto free = keys_of<TrainConfig>(KeyUse::kMayChange, "");
   for (const auto& [key, value] : now) {
     if (!is_free(free, key, best_by) && as_list(before[key]) != as_list(value))
       fail_usage(
@@ -161,9 +145,9 @@ Json resumed_settings(const Json& settings, Json present) {
 void check_same_architecture(
     const ModelOptions& wanted, const ModelOptions& given, const std::string& where) {
   const auto given_leaves = architecture(given);
-  const KeysOf dropouts(KeyUse::kNoParameter, "model", ModelOptions());
+  const auto dropouts = keys_of<ModelOptions>(KeyUse::kNoParameter, "model");
   for (const auto& [key, value] : architecture(wanted)) {
-    if (dropouts.contain(key))
+    if (dropouts.contains(key))
       continue;
     const auto found = given_leaves.find(key);
     const Json other = found == given_leaves.end() ? Json() : found->second;
