@@ -37,10 +37,17 @@ fs::path find_configuration(const std::string& what, const std::string& name) {
   const fs::path file = configurations_folder() / (name + ".toml");
   if (fs::is_regular_file(file, none))
     return file;
+  const std::string nearest = nearest_word(name, names());
   std::string list;
   for (const std::string& known : names())
     list += concat(list.empty() ? "" : ", ", known);
-  fail_usage(what, " must be a configuration file or one of ", list, ", but got '", name, "'");
+  fail_usage(
+      what,
+      " must be a configuration file or one of ",
+      list,
+      ", but got '",
+      name,
+      nearest.empty() ? "'" : concat("'; did you mean '", nearest, "'?"));
 }
 
 std::function<void(ModelOptions&)> read_preset(const std::string& name) {

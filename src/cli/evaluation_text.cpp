@@ -53,7 +53,11 @@ FileTexts read_texts(
 }
 
 /// A hypothesis may hold anything: what is not UTF-8 counts as U+FFFD.
-EvaluationSystem read_system(const std::string& name, LineReader& reader, const std::string& key) {
+EvaluationSystem read_system(
+    const std::string& name,
+    LineReader& reader,
+    const std::string& key,
+    const std::string& advice = "") {
   EvaluationSystem system{.name = name, .lines = {}};
   FileTexts file = read_texts(reader, name, key, /*optional=*/false);
   system.numbers = std::move(file.numbers);
@@ -72,7 +76,7 @@ EvaluationSystem read_system(const std::string& name, LineReader& reader, const 
         reader.replaced_lines(),
         " hypotheses held bytes that are not UTF-8, or NUL: replaced by U+FFFD and blanks");
   if (system.lines.empty())
-    fail(name, " has no hypotheses: nothing to evaluate");
+    fail(name, " has no hypotheses: nothing to evaluate", advice);
   return system;
 }
 
@@ -108,7 +112,16 @@ std::vector<EvaluationSystem> read_systems(const EvaluationFlags& flags, std::is
   if (systems.empty()) {
     const std::string name = "standard input";
     LineReader reader(in, name, BadBytes::kReplace);
-    systems.push_back(read_system(name, reader, key));
+    const size_t references = flags.references.size();
+    systems.push_back(read_system(
+        name,
+        reader,
+        key,
+        references < 2 ? ""
+                       : concat(
+                             "; --reference took ",
+                             references,
+                             " files, and a file of hypotheses goes to --hypotheses")));
   }
   const auto baseline = std::ranges::find_if(
       systems, [&](const auto& system) { return is_same_name(system.name, flags.baseline); });

@@ -1,6 +1,7 @@
 #include "cli/parse_errors.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/error.h"
 #include "cli/flags.h"
@@ -26,6 +27,51 @@ std::string flags_hint(const std::vector<const CLI::App*>& verbs) {
   return concat("; ", command, "--help shows the flags");
 }
 
+/// "evaluate bleu" of "bleu": the verb below another one; "" where there is none.
+std::string path_of_verb(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* verb : app.get_subcommands({}))
+    for (const CLI::App* below : verb->get_subcommands({}))
+      if (below->get_name() == name)
+        return concat(verb->get_name(), " ", name);
+  return "";
+}
+
+/// "bleu, chrf or exact"
+std::string list_verbs(const CLI::App& verb) {
+  const auto below = verb.get_subcommands({});
+  std::string list;
+  for (size_t i = 0; i < below.size(); ++i)
+    list += concat(i == 0 ? "" : i + 1 < below.size() ? ", " : " or ", below[i]->get_name());
+  return list;
+}
+
+bool has_word(const std::string& text, const std::string& word) {
+  std::istringstream words(text);
+  for (std::string one; words >> one;)
+    if (one == word || one == word + ",")
+      return true;
+  return false;
+}
+
+/// The flags that a shorter one may stand for, those which it begins and those of which it is a
+/// value: "'--json-input' or '--format json'" of --json; "" where there are none.
+std::string longer_flags(const std::vector<const CLI::App*>& verbs, const std::string& extra) {
+  std::string list;
+  const auto add = [&](const std::string& flag) {
+    list += concat(list.empty() ? "" : " or ", "'", flag, "'");
+  };
+  if (!extra.starts_with("--") || extra.size() == 2)
+    return list;
+  for (const CLI::Option* option : verbs.back()->get_options())
+    for (const std::string& name : option->get_lnames())
+      if (concat("--", name).starts_with(extra + "-"))
+        add("--" + name);
+  for (const CLI::Option* option : verbs.back()->get_options())
+    if (option->get_type_name() == "NAME" && has_word(option->get_description(), extra.substr(2)))
+      add(concat("--", option->get_lnames().front(), " ", extra.substr(2)));
+  return list;
+}
+
 /// Names the first argument that nobody knows, and the nearest that is known.
 [[noreturn]] void reject_extras(const CLI::App& app, const std::vector<const CLI::App*>& verbs) {
   std::vector<std::string> known;
@@ -37,13 +83,17 @@ std::string flags_hint(const std::vector<const CLI::App*>& verbs) {
     known.push_back(below->get_name());
   const auto extras = app.remaining(true);
   const std::string extra = extras.empty() ? "" : extras.front();
+  const std::string found = concat("unexpected argument '", extra, "'");
+  if (const std::string path = path_of_verb(app, extra); verbs.size() == 1 && !path.empty())
+    fail_usage(found, "; did you mean '", path, "'?");
+  if (extra.starts_with("-") && verbs.size() == 2 && !verbs.back()->get_subcommands({}).empty())
+    fail_usage(
+        found, "; ", verbs.back()->get_name(), " needs a verb first: ", list_verbs(*verbs.back()));
   const std::string nearest = nearest_word(extra, known);
-  fail_usage(
-      "unexpected argument '",
-      extra,
-      "'",
-      nearest.empty() || nearest == extra ? flags_hint(verbs)
-                                          : concat("; did you mean '", nearest, "'?"));
+  if (!nearest.empty() && nearest != extra)
+    fail_usage(found, "; did you mean '", nearest, "'?");
+  const std::string longer = longer_flags(verbs, extra);
+  fail_usage(found, longer.empty() ? flags_hint(verbs) : concat("; did you mean ", longer, "?"));
 }
 
 /// The flag of which an error of CLI11 tells, by the name in its text: the
@@ -116,7 +166,10 @@ bool is_text(const CLI::Option& option) {
 
 void reject_command_line(const CLI::App& app, const CLI::ParseError& error) {
   const auto verbs = chosen_verbs(app);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+  // A required flag is often missing as its name is misspelt.
+  const bool is_short = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
+      (is_short && app.remaining_size(true) > 0))
     reject_extras(app, verbs);
   const CLI::Option* const flag = flag_of(verbs, error.what());
   fail_usage(flag ? fault_of(*flag, error) : error.what(), flags_hint(verbs));

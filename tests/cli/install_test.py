@@ -155,6 +155,7 @@ class Installation(unittest.TestCase):
         self.assertIn("not/there", done.message)
         done = run("train", "demo_number", *flags)
         self.assertEqual(done.code, 2)
+        self.assertIn("but got 'demo_number'; did you mean 'demo_numbers'?", done.message)
         self.assertIn("demo_numbers, dynamicconv_cnndm", done.message)
 
     def test_libtorch_may_lie_behind_a_link(self):

@@ -192,10 +192,22 @@ def misread():
          "--no-stepwise-length-penalty must be true or false"),
         (["--quiet=often", "info", "x"], "--quiet must be true or false"),
         (["info", "a", "b"], "unexpected argument 'b'; seqconv info --help"),
+        (["bleu"], "unexpected argument 'bleu'; did you mean 'evaluate bleu'?"),
+        (["evaluate", "--reference", "f"], "unexpected argument '--reference'; evaluate needs "
+         "a verb first: bleu, chrf, ter, rouge or exact"),
+        (["evaluate", "blue"], "did you mean 'bleu'?"),
+        (["quantize", "--from", "m"],
+         "unexpected argument '--from'; seqconv quantize --help shows the flags"),
+        (["translate", "--json"], "did you mean '--json-input' or '--format json'?"),
         (["translate", *model, "--", "--beam"],
          "unexpected argument '--beam'; seqconv translate --help"),
     ):
         yield Case(f"misread: {arguments}", arguments, 2, *wanted)
+    yield Case(
+        "hypotheses behind --reference",
+        ["evaluate", "bleu", "--reference", support.config(), support.config()], 1,
+        "standard input has no hypotheses: nothing to evaluate; --reference took 2 files, and a "
+        "file of hypotheses goes to --hypotheses", stdin=b"")
 
 
 FAMILIES = [every_flag, contradictions, misread]
