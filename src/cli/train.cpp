@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "cli/configurations.h"
 #include "cli/engine_loader.h"
 #include "cli/flags.h"
@@ -10,6 +12,7 @@ constexpr const char* kTrainExamples =
     "Examples:\n"
     "  seqconv train configs/demo_numbers.toml --output runs/numbers\n"
     "  seqconv train my.toml --set training.seed=2 --set model.dim=256\n"
+    "  seqconv train my.toml --output runs/my --minutes 30\n"
     "  seqconv train my.toml --output runs/my --resume\n"
     "  seqconv train my.toml --output runs/tuned --init-from runs/my\n"
     "  seqconv train --help-config\n"
@@ -24,6 +27,7 @@ constexpr const char* kTrainExamples =
 struct TrainFlags {
   TrainArguments arguments;
   bool help_config = false;
+  double minutes = std::nan("");  ///< not given
 };
 
 void run_train(TrainFlags& flags, std::ostream& out) {
@@ -36,6 +40,8 @@ void run_train(TrainFlags& flags, std::ostream& out) {
     fail_usage("CONFIG is required: a TOML file (see --help-config)");
   if (arguments.resume && !arguments.init_from.empty())
     fail_usage("--resume goes on with a run and --init-from starts one; give one of them");
+  if (!std::isnan(flags.minutes))
+    arguments.overrides.push_back(concat("training.max_minutes=", flags.minutes));
   if (arguments.output.empty())
     arguments.output = "runs/" + std::filesystem::path(arguments.config).stem().string();
   arguments.config = find_configuration("CONFIG", arguments.config).string();
@@ -57,6 +63,8 @@ void add_train(Program& program) {
       ->type_name("KEY=VALUE");
   verb.add_option("-o,--output", arguments.output, "Model folder to write [runs/<name of CONFIG>]")
       ->type_name("DIR");
+  add_real(verb, "--minutes", flags->minutes, "End within so many minutes (training.max_minutes)")
+      ->default_str("");
   verb.add_flag("--resume", arguments.resume, "Go on where the run stopped");
   verb.add_option(
           "--init-from",

@@ -92,6 +92,8 @@ void report_updates(const TrainConfig& config, const Batcher& batches) {
         ", ", updates * config.training.max_epochs, " in ", config.training.max_epochs, " epochs");
   if (config.training.max_updates > 0)
     total += concat(", at most ", config.training.max_updates);
+  if (config.training.max_minutes > 0)
+    total += concat(", within ", config.training.max_minutes, " minutes");
   log_info("an epoch has ", batches.size(), " batches and ", updates, " updates", total);
 }
 

@@ -130,9 +130,11 @@ void check_training(const TrainingOptions& training, const char* missing) {
   check_at_least<int64_t>("training.threads", training.threads, 0);
   if (training.threads > 1024)
     fail_usage("training.threads must be <= 1024, but got ", training.threads);
-  if (training.max_epochs == 0 && training.max_updates == 0 && training.patience == 0)
-    fail_usage("training would never end: set training.max_epochs, training.max_updates or "
-               "training.patience");
+  check_at_least("training.max_minutes", training.max_minutes, 0.0);
+  if (training.max_epochs == 0 && training.max_updates == 0 && training.max_minutes == 0 &&
+      training.patience == 0)
+    fail_usage("training would never end: set training.max_epochs, training.max_updates, "
+               "training.max_minutes or training.patience");
   if (missing == nullptr)
     return;
   const auto needs_validation = [missing](const char* what) {
@@ -155,23 +157,43 @@ void check_optimizer(const OptimizerOptions& optimizer) {
   check_at_least("optimizer.clip_norm", optimizer.clip_norm, 0.0);
 }
 
-void check_schedule(const ScheduleOptions& schedule) {
+void check_schedule(const ScheduleOptions& schedule, const TrainingOptions& training) {
   check_positive("schedule.learning_rate", schedule.learning_rate);
   check_at_least<int64_t>("schedule.warmup_updates", schedule.warmup_updates, 0);
   check_at_least("schedule.warmup_start", schedule.warmup_start, 0.0);
   check_at_least("schedule.min_learning_rate", schedule.min_learning_rate, 0.0);
-  check_at_least<int64_t>("schedule.period", schedule.period, 1);
+  check_at_least<int64_t>("schedule.period", schedule.period, 0);
+  check_share("schedule.warmup_share", schedule.warmup_share);
+  check_share("schedule.cooldown_share", schedule.cooldown_share);
+  if (schedule.warmup_share + schedule.cooldown_share > 1)
+    fail_usage(
+        "schedule.warmup_share and schedule.cooldown_share must be <= 1 together, but got ",
+        schedule.warmup_share,
+        " and ",
+        schedule.cooldown_share);
   check_at_least("schedule.period_multiplier", schedule.period_multiplier, 1.0);
   check_positive("schedule.period_shrink", schedule.period_shrink);
-  if (schedule.kind == ScheduleKind::kInverseSqrt && schedule.warmup_updates == 0)
+  if (schedule.kind == ScheduleKind::kInverseSqrt && schedule.warmup_updates == 0 &&
+      schedule.warmup_share == 0)
     fail_usage(
         "schedule.warmup_updates must be > 0 with schedule.kind = \"inverse_sqrt\", but got 0");
-  if (schedule.kind == ScheduleKind::kCosine && schedule.min_learning_rate > schedule.learning_rate)
+  if (schedule.kind != ScheduleKind::kInverseSqrt &&
+      schedule.min_learning_rate > schedule.learning_rate)
     fail_usage(
         "schedule.min_learning_rate must be <= schedule.learning_rate = ",
         schedule.learning_rate,
         ", but got ",
         schedule.min_learning_rate);
+  if (schedule.needs_end() && training.max_epochs == 0 && training.max_updates == 0 &&
+      training.max_minutes == 0)
+    fail_usage(
+        "[schedule] falls to the run's end (kind = \"",
+        enum_name(schedule.kind),
+        "\", warmup_share = ",
+        schedule.warmup_share,
+        ", cooldown_share = ",
+        schedule.cooldown_share,
+        "), which needs training.max_minutes, training.max_updates or training.max_epochs");
 }
 
 }  // namespace
@@ -236,7 +258,7 @@ void TrainConfig::validate() const {
   check_batching(batching);
   check_training(training, missing);
   check_optimizer(optimizer);
-  check_schedule(schedule);
+  check_schedule(schedule, training);
   decoding.validate("decoding");
   metrics.validate("metrics");
 }

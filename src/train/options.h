@@ -117,11 +117,13 @@ struct OptimizerOptions {
   }
 };
 
-enum class ScheduleKind { kInverseSqrt, kCosine };
+enum class ScheduleKind { kInverseSqrt, kCosine, kLinear };
 template <>
 struct EnumNames<ScheduleKind> {
   static constexpr auto kNames = std::to_array<std::pair<std::string_view, ScheduleKind>>(
-      {{"inverse_sqrt", ScheduleKind::kInverseSqrt}, {"cosine", ScheduleKind::kCosine}});
+      {{"inverse_sqrt", ScheduleKind::kInverseSqrt},
+       {"cosine", ScheduleKind::kCosine},
+       {"linear", ScheduleKind::kLinear}});
 };
 
 /// [schedule] (semantics.md 3.1, 8.11).
@@ -129,20 +131,34 @@ struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kInverseSqrt;
   double learning_rate = 5e-4;
   int64_t warmup_updates = 4000;
+  double warmup_share = 0;
   double warmup_start = 1e-7;
+  double cooldown_share = 0;
   double min_learning_rate = 0;
   int64_t period = 20000;
   double period_multiplier = 1;
   double period_shrink = 1;
 
+  /// Tells whether a rate depends on how many updates the run has.
+  bool needs_end() const;
+
   template <class Visitor>
   void visit(Visitor& v) {
-    v("kind", kind, "After the warm-up: inverse_sqrt or cosine");
+    v("kind", kind, "After the warm-up: inverse_sqrt, cosine or linear (to the run's end)");
     v("learning_rate", learning_rate, "The highest learning rate, above 0");
     v("warmup_updates", warmup_updates, "Updates of linear warm-up (inverse_sqrt: at least 1)");
+    v("warmup_share",
+      warmup_share,
+      "Share of the run's updates that warm-up takes, in [0, 1), in place of warmup_updates; 0 = "
+      "off");
     v("warmup_start", warmup_start, "Learning rate at update 0, at least 0");
-    v("min_learning_rate", min_learning_rate, "cosine: the lowest rate, 0 to learning_rate");
-    v("period", period, "cosine: updates of the first cycle, at least 1");
+    v("cooldown_share",
+      cooldown_share,
+      R"(Share of the run's updates, in [0, 1), by whose end the rate has fallen to 0 in a straight line, whatever the kind; 0 = off)");
+    v("min_learning_rate",
+      min_learning_rate,
+      "cosine and linear: the lowest rate, 0 to learning_rate");
+    v("period", period, "cosine: updates of the first cycle; 0 = half a wave to the run's end");
     v("period_multiplier", period_multiplier, "cosine: each cycle is longer by this, at least 1");
     v("period_shrink", period_shrink, "cosine: factor on the rates from cycle to cycle, above 0");
   }
@@ -164,6 +180,7 @@ struct TrainingOptions {
   int64_t seed = 1;
   int64_t max_epochs = 0;
   int64_t max_updates = 0;
+  double max_minutes = 0;
   int64_t accumulate = 1;
   double label_smoothing = 0.1;
   ops::SmoothingForm smoothing_form = ops::SmoothingForm::kAll;
@@ -195,6 +212,10 @@ struct TrainingOptions {
     v("seed", seed, "Seed of initial weights, order of batches and dropout; at least 0");
     v("max_epochs", max_epochs, "Stop after this many epochs, 0 = no limit", KeyUse::kMayChange);
     v("max_updates", max_updates, "Stop after this many updates, 0 = no limit", KeyUse::kMayChange);
+    v("max_minutes",
+      max_minutes,
+      R"(End within so many minutes, preparation, validation and earlier parts of the run counted; 0 = no limit. Schedules that fall to the run's end are planned by it)",
+      KeyUse::kMayChange);
     v("accumulate",
       accumulate,
       R"(Batches summed to one update, those of all processes together; at least 1, and one a process)");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "train/optimizer_scalars.h"
@@ -35,6 +36,9 @@ struct Position {
   int64_t validations_without_gain = 0;
 
   double seconds = 0;                ///< of training, without validation
+  double elapsed = 0;                ///< seconds of the run, with all that it did
+  int64_t planned_updates = 0;       ///< of the whole run; 0: no plan
+  std::string planned_for;           ///< the limits that it was made for
   int64_t metrics_records = 0;       ///< lines of metrics.jsonl that belong to it
   std::vector<int64_t> checkpoints;  ///< the updates of those that it keeps
   OptimizerScalars optimizer;
@@ -62,6 +66,9 @@ struct Position {
     v("best", best, "");
     v("validations_without_gain", validations_without_gain, "");
     v("seconds", seconds, "");
+    v("elapsed", elapsed, "");
+    v("planned_updates", planned_updates, "");
+    v("planned_for", planned_for, "");
     v("metrics_records", metrics_records, "");
     v("checkpoints", checkpoints, "");
     v("optimizer", optimizer, "");

@@ -49,10 +49,12 @@ std::string duration_text(double seconds) {
 }
 
 std::string time_left_text(const ProgressStatus& status) {
-  if (status.updates_left < 0 || status.seconds_per_update <= 0)
-    return "";
-  return duration_text(static_cast<double>(status.updates_left) * status.seconds_per_update) +
-      " left";
+  double seconds = status.seconds_left;
+  if (status.updates_left >= 0 && status.seconds_per_update > 0) {
+    const double counted = static_cast<double>(status.updates_left) * status.seconds_per_update;
+    seconds = seconds < 0 ? counted : std::min(seconds, counted);
+  }
+  return seconds < 0 ? "" : duration_text(seconds) + " left";
 }
 
 std::string progress_bar(const ProgressStatus& status) {

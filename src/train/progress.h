@@ -16,6 +16,7 @@ struct ProgressStatus {
   int64_t batches = 0;            ///< of the epoch
   int64_t updates_left = -1;      ///< of the run, -1: not known
   double seconds_per_update = 0;  ///< 0: not known yet
+  double seconds_left = -1;       ///< of the run's time, -1: no limit
   double loss_base2 = 0;          ///< 0: not known yet
   double tokens_per_second = 0;
 };

@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "base/options.h"
+#include "train/run_plan.h"
 
 namespace seqconv::internal {
 namespace {
@@ -100,9 +101,7 @@ Json end_record(const Position& position, const std::string& reason) {
 ProgressStatus progress_status(
     const Position& position, const TrainingOptions& training, int64_t batches) {
   const int64_t updates_per_epoch = (batches + training.accumulate - 1) / training.accumulate;
-  int64_t total = training.max_epochs * updates_per_epoch;
-  if (training.max_updates > 0)
-    total = total > 0 ? std::min(total, training.max_updates) : training.max_updates;
+  const int64_t total = counted_end(training, updates_per_epoch);
   const UpdateSums& sums = position.logged;
   ProgressStatus status;
   status.epoch = position.epoch;

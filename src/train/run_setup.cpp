@@ -380,6 +380,9 @@ Json describe_files(const DataOptions& data, uint64_t (*sum)(const RootedPath&))
 
 RunSetup set_up_run(const TrainRequest& request, std::shared_ptr<Communicator> communicator) {
   RunSetup setup;
+  setup.clock = [begun = std::chrono::steady_clock::now()] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  };
   setup.communicator = std::move(communicator);
   setup.config = request.config;
   setup.folder.root = {request.output, request.links};

@@ -25,6 +25,8 @@ struct RunSetup {
   /// {"config", "text", "inputs"}: what a resumed run must share.
   Json settings;
   std::optional<Position> resumed;
+  /// Seconds since the set-up began.
+  std::function<double()> clock;
   /// Called after every batch, before signals are looked at; may be empty.
   std::function<void(const Position&)> after_batch;
 };

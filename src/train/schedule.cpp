@@ -1,5 +1,6 @@
 #include "train/schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -31,7 +32,7 @@ Cycle find_cycle(const ScheduleOptions& options, double updates) {
   return cycle;
 }
 
-double cosine_rate(const ScheduleOptions& options, int64_t after_warmup) {
+double cosine_cycles(const ScheduleOptions& options, int64_t after_warmup) {
   const Cycle cycle = find_cycle(options, static_cast<double>(after_warmup));
   const double shrink = std::pow(options.period_shrink, cycle.begun);
   const double low = shrink * options.min_learning_rate;
@@ -39,24 +40,63 @@ double cosine_rate(const ScheduleOptions& options, int64_t after_warmup) {
   return low + 0.5 * (high - low) * (1 + std::cos(std::numbers::pi * cycle.since / cycle.length));
 }
 
-}  // namespace
+/// The way from the warm-up to the end that `updates` has made: 0 .. 1.
+double progress(int64_t warmup, int64_t updates, int64_t end) {
+  if (updates >= end)
+    return 1;
+  return static_cast<double>(updates - warmup) / static_cast<double>(end - warmup);
+}
 
-double learning_rate(const ScheduleOptions& options, int64_t updates) {
-  const int64_t warmup = options.warmup_updates;
+double rate_before_cooldown(const ScheduleOptions& options, int64_t updates, int64_t end) {
+  const int64_t warmup = warmup_of(options, end);
+  const double high = options.learning_rate, low = options.min_learning_rate;
   if (updates < warmup)
     return options.warmup_start +
-        static_cast<double>(updates) * (options.learning_rate - options.warmup_start) /
-        static_cast<double>(warmup);
+        static_cast<double>(updates) * (high - options.warmup_start) / static_cast<double>(warmup);
   switch (options.kind) {
     case ScheduleKind::kInverseSqrt:
       SEQCONV_CHECK(
           warmup > 0, "schedule.warmup_updates must be > 0 with inverse_sqrt, but got ", warmup);
-      return options.learning_rate *
-          std::sqrt(static_cast<double>(warmup) / static_cast<double>(updates));
+      return high * std::sqrt(static_cast<double>(warmup) / static_cast<double>(updates));
     case ScheduleKind::kCosine:
-      return cosine_rate(options, updates - warmup);
+      if (options.period > 0)
+        return cosine_cycles(options, updates - warmup);
+      return low +
+          0.5 * (high - low) * (1 + std::cos(std::numbers::pi * progress(warmup, updates, end)));
+    case ScheduleKind::kLinear:
+      return low + (high - low) * (1 - progress(warmup, updates, end));
   }
   fail("unknown schedule ", static_cast<int>(options.kind));
+}
+
+}  // namespace
+
+bool ScheduleOptions::needs_end() const {
+  return warmup_share > 0 || cooldown_share > 0 || kind == ScheduleKind::kLinear ||
+      (kind == ScheduleKind::kCosine && period == 0);
+}
+
+int64_t warmup_of(const ScheduleOptions& options, int64_t end) {
+  if (options.warmup_share == 0)
+    return options.warmup_updates;
+  return std::max(std::llround(options.warmup_share * static_cast<double>(end)), 1LL);
+}
+
+double learning_rate(const ScheduleOptions& options, int64_t updates, int64_t end) {
+  if (end == 0 && options.needs_end()) {
+    ScheduleOptions rising;
+    rising.learning_rate = options.learning_rate;
+    rising.warmup_start = options.warmup_start;
+    rising.warmup_updates =
+        options.warmup_share > 0 ? kUnplannedWarmup : std::max<int64_t>(options.warmup_updates, 1);
+    return learning_rate(rising, updates);
+  }
+  const auto cooldown =
+      static_cast<int64_t>(std::llround(options.cooldown_share * static_cast<double>(end)));
+  const int64_t begins = end - cooldown;
+  if (cooldown == 0 || updates <= begins)
+    return rate_before_cooldown(options, updates, end);
+  return rate_before_cooldown(options, begins, end) * (1 - progress(begins, updates, end));
 }
 
 }  // namespace seqconv::internal

@@ -16,6 +16,13 @@ uint64_t seed_of(const TrainConfig& config) {
   return static_cast<uint64_t>(config.training.seed);
 }
 
+std::optional<Batcher> valid_batches_of(const RunSetup& setup) {
+  if (!setup.data.valid)
+    return std::nullopt;
+  return std::optional<Batcher>(
+      std::in_place, setup.data.valid->samples, setup.config.batching, seed_of(setup.config));
+}
+
 }  // namespace
 
 TrainLoop::TrainLoop(RunSetup setup)
@@ -26,12 +33,16 @@ TrainLoop::TrainLoop(RunSetup setup)
       average_(training().ema_decay, parameters_.values(), shares_),
       gradients_(*setup_.task->model(), parameters_, setup_.communicator),
       batches_(setup_.data.train.samples, setup_.config.batching, seed_of(setup_.config)),
+      valid_batches_(valid_batches_of(setup_)),
       position_(setup_.resumed.value_or(Position{})),
+      plan_(
+          setup_.config,
+          position_,
+          batches_.size(),
+          valid_batches_ ? valid_batches_->size() : 0,
+          setup_.clock),
       has_state_(setup_.resumed.has_value()),
       writer_(setup_) {
-  if (setup_.data.valid)
-    valid_batches_.emplace(
-        setup_.data.valid->samples, setup_.config.batching, seed_of(setup_.config));
   if (setup_.resumed)
     load_state_tensors(setup_.folder.state(), position_, tensors());
   if (!processes().is_first()) {  // which has what an update has gathered
@@ -66,35 +77,33 @@ TrainLoop::TrainLoop(RunSetup setup)
 }
 
 void TrainLoop::run() {
-  if (setup_.resumed && position_.saved_update == position_.update && !reason_to_stop().empty()) {
-    log_info("nothing to do: the run has already ended at training.", reason_to_stop());
+  if (setup_.resumed && position_.saved_update == position_.update &&
+      !plan_.reason_to_stop().empty()) {
+    log_info("nothing to do: the run has already ended at training.", plan_.reason_to_stop());
     return;
   }
   writer_.open_records(position_);
   writer_.write_record(start_record(setup_, batches_.size()));
   settle();
-  std::string reason = reason_to_stop();
+  plan_.look(processes());
+  std::string reason = plan_.reason_to_stop();
   while (reason.empty()) {
     if (own_.empty())
       begin_update();
     take_batch();
     settle();
     stop_if_asked();
-    reason = reason_to_stop();
+    if (position_.micro_batch == 0)
+      plan_.look(processes());
+    reason = plan_.reason_to_stop();
   }
   finish(reason);
 }
 
-std::string TrainLoop::reason_to_stop() const {
-  const bool epoch_over = position_.batch == batches_.size();
-  const int64_t epochs = position_.epoch - (epoch_over ? 0 : 1);
-  if (training().max_updates > 0 && position_.update >= training().max_updates)
-    return "max_updates";
-  if (training().max_epochs > 0 && epochs >= training().max_epochs)
-    return "max_epochs";
-  if (training().patience > 0 && position_.validations_without_gain >= training().patience)
-    return "patience";
-  return "";
+ProgressStatus TrainLoop::status() const {
+  ProgressStatus status = progress_status(position_, training(), batches_.size());
+  status.seconds_left = plan_.seconds_left();
+  return status;
 }
 
 void TrainLoop::begin_update() {
@@ -115,7 +124,7 @@ void TrainLoop::begin_update() {
 
 /// The next of this process; where none is left, the update ends.
 void TrainLoop::take_batch() {
-  watch_.start();
+  const double begun = setup_.clock();
   state_is_last_ = false;
   const int64_t begin = position_.batch - position_.micro_batch;
   const int64_t update = begin / training().accumulate;  // of the epoch
@@ -137,7 +146,7 @@ void TrainLoop::take_batch() {
   position_.batch = begin + position_.micro_batch;
   if (update_over)
     end_update();
-  const double seconds = watch_.lap();
+  const double seconds = setup_.clock() - begun;
   position_.seconds += seconds;
   position_.logged_seconds += seconds;
   if (update_over)
@@ -150,7 +159,7 @@ void TrainLoop::take_batch() {
 void TrainLoop::end_update() {
   const StepOptions options = {
       .clip_norm = setup_.config.optimizer.clip_norm,
-      .learning_rate = learning_rate(setup_.config.schedule, position_.update),
+      .learning_rate = learning_rate(setup_.config.schedule, position_.update, plan_.end()),
       .shares = shares_};
   ++position_.update;
   updates_->end(options);
@@ -192,6 +201,7 @@ void TrainLoop::log_training() {
 
 void TrainLoop::validate() {
   progress_.clear();
+  const double begun = setup_.clock();
   ParameterAverage::InUse averaged(average_);
   const ValidationStop stop{
       .asked = [] { return stop_signal() != 0; },
@@ -218,6 +228,7 @@ void TrainLoop::validate() {
   progress_.line(record_line(record, setup_.config.metrics));
   position_.validation_due = false;
   position_.validated_update = position_.update;
+  plan_.add_validation(setup_.clock() - begun);
 }
 
 /// What the best checkpoint is chosen by.
@@ -281,6 +292,7 @@ void TrainLoop::save_checkpoint() {
 void TrainLoop::save_state_file() {
   updates_->read();
   position_.optimizer = optimizer_.scalars();
+  position_.elapsed = plan_.elapsed();
   writer_.write_state(position_, tensors());
   has_state_ = state_is_last_ = true;
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/stopwatch.h"
 #include "text/corpus/batcher.h"
 #include "train/parameter_average.h"
 #include "train/position.h"
@@ -13,6 +12,7 @@
 #include "train/processes/gradient_sum.h"
 #include "train/progress.h"
 #include "train/records.h"
+#include "train/run_plan.h"
 #include "train/run_setup.h"
 #include "train/run_writer.h"
 #include "train/updates.h"
@@ -32,8 +32,6 @@ class TrainLoop {
   void run();
 
  private:
-  /// Why the run is over: a limit's key; "" while it is not.
-  std::string reason_to_stop() const;
   void begin_update();
   void take_batch();
   void end_update();
@@ -57,7 +55,7 @@ class TrainLoop {
   void finish(const std::string& reason);
 
   RunTensors tensors() { return {parameters_, optimizer_, average_.values(), shares_}; }
-  ProgressStatus status() const { return progress_status(position_, training(), batches_.size()); }
+  ProgressStatus status() const;
   const TrainingOptions& training() const { return setup_.config.training; }
   Communicator& processes() const { return *setup_.communicator; }
   bool is_alone() const { return processes().size() == 1; }
@@ -73,12 +71,12 @@ class TrainLoop {
   std::vector<uint32_t> order_;   // of the epoch under way
   std::vector<UpdateBatch> own_;  // of the update, still to be taken
   Position position_;
+  RunPlan plan_;
   std::unique_ptr<Updates> updates_;
   bool has_state_;              // whether the folder holds one of this run
   bool state_is_last_ = false;  // whether it is of this very place
   RunWriter writer_;
   Progress progress_;
-  Stopwatch watch_;
 };
 
 }  // namespace seqconv::internal

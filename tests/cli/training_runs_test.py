@@ -107,6 +107,20 @@ class Runs(unittest.TestCase):
             self.assertEqual(kinds(folder), ["start", *["train"] * 4, "validation", "end"])
             self.assertEqual(run("translate", "--model", folder, stdin="1\n").code, 0)
 
+    def test_minutes_plan_and_end_a_run(self):
+        folder = support.scratch() / "minutes"
+        command = ["train", support.config(), "--output", folder, "--minutes", "0.05",
+                   "--set", "training.max_updates=0", "--set", "schedule.kind=linear",
+                   "--set", "schedule.warmup_share=0.1"]
+        result = run(*command)
+        self.assertEqual(result.code, 0, result.message)
+        self.assertRegex(result.message, r"the run is planned to have \d+ updates, \d+ of them warm-up")
+        self.assertRegex(result.message, r"training ends at training\.max_minutes: \d+ updates in 0:0[0-3]\n")
+        self.assertEqual(run("translate", "--model", folder, stdin="1\n").code, 0)
+        result = run(*command, "--resume")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertIn("nothing to do: the run has already ended at training.max_minutes", result.message)
+
     def test_a_signal_during_validation_saves(self):
         folder = support.scratch() / "validating"
         command = ["train", support.config(), "--output", folder,

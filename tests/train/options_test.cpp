@@ -50,7 +50,9 @@ TEST(TrainOptions, WrongValuesNameTheirKey) {
       {"optimizer.kind=sgd", "optimizer.kind must be 'adam' or 'nag'"},
       {"schedule.warmup_updates=0", "schedule.warmup_updates must be > 0 with"},
       {"schedule.learning_rate=0", "schedule.learning_rate must be > 0"},
-      {"schedule.period=0", "schedule.period must be >= 1"},
+      {"schedule.warmup_share=1", "schedule.warmup_share must be >= 0 and < 1"},
+      {"schedule.cooldown_share=-0.1", "schedule.cooldown_share must be >= 0 and < 1"},
+      {"training.max_minutes=-1", "training.max_minutes must be >= 0, but got -1"},
       {"schedule.period_multiplier=0.5", "schedule.period_multiplier must be >= 1"},
       {"batching.max_tokens=0", "batching.max_tokens must be >= 1"},
       {"batching.multiple=0", "batching.multiple must be >= 1"},
@@ -134,6 +136,22 @@ TEST(TrainOptions, CosineMayNotEndAboveItsMaximum) {
   EXPECT_THAT(
       testing::error_of<UsageError>([&] { config.validate(); }),
       HasSubstr("schedule.min_learning_rate must be <= "));
+}
+
+TEST(TrainOptions, ASchedulesEndMustBeKnown) {
+  TrainConfig config = good();
+  config.schedule.kind = ScheduleKind::kLinear;
+  EXPECT_NO_THROW(config.validate());
+  config.training.patience = 3;
+  config.training.max_updates = config.training.max_epochs = 0;
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { config.validate(); }),
+      HasSubstr("which needs training.max_minutes, training.max_updates or training.max_epochs"));
+  config.training.max_minutes = 5;
+  EXPECT_NO_THROW(config.validate());
+  config.schedule.warmup_share = config.schedule.cooldown_share = 0.6;
+  EXPECT_THAT(
+      testing::error_of<UsageError>([&] { config.validate(); }), HasSubstr("<= 1 together"));
 }
 
 TEST(TrainOptions, TheEffectiveConfigurationReadsBackTheSame) {

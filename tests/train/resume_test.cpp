@@ -55,6 +55,19 @@ class Resume : public testing::TinyTask {
     train_model(piece);
   }
 
+  /// Trains by a clock on which each batch takes a tenth of a second; up to `update`.
+  static void train_by_clock(const TrainRequest& request, int64_t update) {
+    RunSetup setup = set_up_run(request);
+    double now = 0;
+    setup.clock = [&now] { return now; };
+    setup.after_batch = [&](const Position& position) {
+      now += 0.1;
+      if (position.update == update)
+        set_stop_signal(SIGTERM);
+    };
+    TrainLoop(std::move(setup)).run();
+  }
+
   void expect_same(const std::string& one, const std::string& other) {
     const auto state = [&](const std::string& name) {
       return testing::tensors_of(path(name) / "training" / "state.safetensors");
@@ -79,6 +92,30 @@ class Resume : public testing::TinyTask {
     return testing::error_of([&] { train_model(request); });
   }
 };
+
+TEST_F(Resume, APlanByMinutesIsKeptAndFallsToNothing) {
+  config_.training.max_updates = 0;
+  config_.training.max_minutes = 0.2;
+  config_.schedule.kind = ScheduleKind::kLinear;
+  config_.schedule.warmup_share = 0.2;
+  train_by_clock(request("whole"), -1);
+  TrainRequest piece = request("pieces");
+  for (const int64_t update : {1, 9, 20}) {
+    EXPECT_THAT(
+        testing::error_of<Interrupted>([&] { train_by_clock(piece, update); }),
+        HasSubstr("--resume"));
+    set_stop_signal(0);
+    piece.resume = true;
+  }
+  train_by_clock(piece, -1);
+  const auto last = records("whole", "train").back();
+  const auto end = records("whole", "end").back();
+  EXPECT_EQ(end["reason"], "max_minutes");
+  EXPECT_NEAR(end["update"].get<double>(), 12 / 0.3, 4);
+  EXPECT_LT(last["learning_rate"].get<double>(), config_.schedule.learning_rate / 10);
+  EXPECT_EQ(records("pieces", "end").back()["update"], end["update"]);
+  expect_same("whole", "pieces");
+}
 
 TEST_F(Resume, InTheMiddleOfEpochsAndAccumulationsTheBitsAreTheSame) {
   config_.training.threads = 2;

@@ -89,6 +89,59 @@ TEST(Schedule, CosineWithoutWarmUpBeginsAtTheMaximum) {
   EXPECT_DOUBLE_EQ(learning_rate(cosine(0, 10), 5), 0.625);
 }
 
+TEST(Schedule, ALineFallsFromTheWarmUpToTheRunsEnd) {
+  ScheduleOptions options;
+  options.kind = ScheduleKind::kLinear;
+  options.learning_rate = 1;
+  options.warmup_start = 0;
+  options.warmup_share = 0.1;
+  EXPECT_TRUE(options.needs_end());
+  EXPECT_EQ(warmup_of(options, 200), 20);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 10, 200), 0.5);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 20, 200), 1);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 110, 200), 0.5);
+  EXPECT_NEAR(learning_rate(options, 199, 200), 1.0 / 180, 1e-12);
+  EXPECT_EQ(learning_rate(options, 250, 200), 0);
+  options.min_learning_rate = 0.5;
+  EXPECT_DOUBLE_EQ(learning_rate(options, 110, 200), 0.75);
+}
+
+TEST(Schedule, ACosineWithoutPeriodIsHalfAWaveToTheRunsEnd) {
+  const ScheduleOptions options = cosine(10, 0);
+  EXPECT_TRUE(options.needs_end());
+  EXPECT_FALSE(cosine(10, 1).needs_end());
+  EXPECT_DOUBLE_EQ(learning_rate(options, 10, 110), 1);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 60, 110), 0.625);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 110, 110), 0.25);
+}
+
+TEST(Schedule, ACoolDownFallsToNothingWhateverTheKind) {
+  ScheduleOptions options;
+  options.learning_rate = 1;
+  options.warmup_updates = 4;
+  options.cooldown_share = 0.25;
+  EXPECT_DOUBLE_EQ(learning_rate(options, 64, 100), 0.25);
+  const double before = learning_rate(options, 75, 100);
+  EXPECT_DOUBLE_EQ(before, std::sqrt(4.0 / 75));
+  EXPECT_DOUBLE_EQ(learning_rate(options, 80, 100), before * 0.8);
+  EXPECT_EQ(learning_rate(options, 100, 100), 0);
+  options.kind = ScheduleKind::kCosine;
+  options.period = 1000;
+  EXPECT_NEAR(learning_rate(options, 99, 100), learning_rate(options, 75, 100) / 25, 1e-12);
+}
+
+TEST(Schedule, BeforeTheEndIsKnownTheRateRises) {
+  ScheduleOptions options;
+  options.kind = ScheduleKind::kLinear;
+  options.learning_rate = 1;
+  options.warmup_start = 0;
+  options.warmup_share = 0.1;
+  EXPECT_DOUBLE_EQ(learning_rate(options, 5), 5.0 / kUnplannedWarmup);
+  options.warmup_share = 0;
+  options.warmup_updates = 50;
+  EXPECT_DOUBLE_EQ(learning_rate(options, 5), 0.1);
+}
+
 TEST(Schedule, InverseRootWithoutWarmUpIsRefused) {
   ScheduleOptions options;
   options.warmup_updates = 0;
