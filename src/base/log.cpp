@@ -24,6 +24,19 @@ const char* prefix(LogLevel level) {
   return "";
 }
 
+void write_line(const std::string& line) {
+  const std::string text = line + "\n";
+  size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data() + written, text.size() - written);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return;  // nobody listens: nothing sensible is left to do
+    written += static_cast<size_t>(n);
+  }
+}
+
 }  // namespace
 
 void set_log_level(LogLevel level) {
@@ -35,18 +48,13 @@ LogLevel log_level() {
 }
 
 void log_line(LogLevel level, const std::string& line) {
-  if (level < g_level)
-    return;
-  const std::string text = prefix(level) + one_line(line) + "\n";
-  size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t n = ::write(STDERR_FILENO, text.data() + written, text.size() - written);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return;  // nobody listens: nothing sensible is left to do
-    written += static_cast<size_t>(n);
-  }
+  if (level >= g_level)
+    write_line(prefix(level) + one_line(line));
+}
+
+void log_end(const Error& error) {
+  const bool was_asked = dynamic_cast<const Interrupted*>(&error) != nullptr;
+  write_line((was_asked ? "" : prefix(LogLevel::kError)) + one_line(error.what()));
 }
 
 }  // namespace seqconv::internal

@@ -17,6 +17,10 @@ LogLevel log_level();
 /// anything, and is shown as by one_line. Never on standard output.
 void log_line(LogLevel level, const std::string& line);
 
+/// Says why the program ends, whatever the level: an error as one, what a signal asked for as it
+/// is.
+void log_end(const Error& error);
+
 template <class... Parts>
 void log_info(const Parts&... parts) {
   if (log_level() <= LogLevel::kInfo)

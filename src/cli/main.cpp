@@ -152,7 +152,8 @@ int guarded(int argc, char** argv) {
   } catch (const OutputClosed&) {
     return EXIT_SUCCESS;
   } catch (const Error& error) {
-    return report(error.what(), error.exit_code());
+    log_end(error);
+    return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
     return report(
         concat("cannot use '", error.path1().string(), "': ", error.code().message()), kFailure);

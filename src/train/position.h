@@ -32,7 +32,8 @@ struct Position {
   bool validation_due = false;        ///< owed by an interrupted run
   bool checkpoint_due = false;        ///< likewise
   bool has_best = false;
-  double best = 0;  ///< loss in base 2, or a score
+  double best = 0;            ///< loss in base 2, or a score
+  int64_t model_update = -1;  ///< of the parameters in model.safetensors
   int64_t validations_without_gain = 0;
 
   double seconds = 0;                ///< of training, without validation
@@ -64,6 +65,7 @@ struct Position {
     v("checkpoint_due", checkpoint_due, "");
     v("has_best", has_best, "");
     v("best", best, "");
+    v("model_update", model_update, "");
     v("validations_without_gain", validations_without_gain, "");
     v("seconds", seconds, "");
     v("elapsed", elapsed, "");

@@ -256,7 +256,7 @@ void TrainLoop::keep_best(const ValidationResult& result) {
   position_.validations_without_gain = 0;
   position_.has_best = true;
   position_.best = measure(result);
-  writer_.write_parameters(setup_.folder.best(), position_, average_);
+  write_model();
 }
 
 /// Nothing may replace what was saved before by what no program opens.
@@ -284,9 +284,14 @@ void TrainLoop::save_checkpoint() {
     writer_.write_checkpoint(position_, average_);
   // Without validation text, or while no loss was finite, the last is the best.
   if (!position_.has_best)
-    writer_.write_parameters(setup_.folder.best(), position_, average_);
+    write_model();
   save_state_file();
   writer_.clean_up(position_);
+}
+
+void TrainLoop::write_model() {
+  position_.model_update = position_.update;
+  writer_.write_parameters(setup_.folder.best(), position_, average_);
 }
 
 void TrainLoop::save_state_file() {
@@ -317,6 +322,9 @@ void TrainLoop::stop_for(int signal) {
   const bool saved = state_is_last_ || can_be_saved();
   if (saved && !state_is_last_)
     save_state_file();
+  // A run that has no best model yet leaves what it has learned.
+  if (saved && !position_.has_best && position_.update > 0)
+    write_model();
   writer_.write_record(end_record(position_, "interrupted"));
   processes().barrier();  // with the first, which alone writes
   throw Interrupted(
@@ -327,7 +335,17 @@ void TrainLoop::stop_for(int signal) {
           " after update ",
           position_.update,
           saved ? "; the state is saved, go on with the same command and --resume"
-                : "; its parameters or the optimizer's are not finite, an earlier state stays"));
+                : "; its parameters or the optimizer's are not finite, an earlier state stays",
+          model_text()));
+}
+
+std::string TrainLoop::model_text() const {
+  if (position_.model_update < 0)
+    return "; no model is written yet";
+  if (position_.model_update == position_.update)
+    return "; model.safetensors has the parameters of this update";
+  return concat(
+      "; model.safetensors has those of update ", position_.model_update, ", the best so far");
 }
 
 void TrainLoop::finish(const std::string& reason) {

@@ -46,11 +46,15 @@ class TrainLoop {
   void keep_best(const ValidationResult& result);
   bool can_be_saved();
   void save_checkpoint();
+  /// Writes the model that the folder is opened with.
+  void write_model();
   void save_state_file();
   void stop_if_asked();
   /// That any process was sent; 0 if none was.
   int any_signal();
-  /// Saves the state and throws Interrupted, in all processes.
+  /// Tells which parameters the model has.
+  std::string model_text() const;
+  /// Saves the state, and a model where there is none, and throws Interrupted, in all processes.
   [[noreturn]] void stop_for(int signal);
   void finish(const std::string& reason);
 

@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "base/signals.h"
+#include "libtorch/backend/model_folder.h"
 #include "support/errors.h"
 #include "tiny_task.h"
 
@@ -92,6 +93,27 @@ class Resume : public testing::TinyTask {
     return testing::error_of([&] { train_model(request); });
   }
 };
+
+TEST_F(Resume, AStopLeavesAModelAndSaysWhichItIs) {
+  TrainRequest piece = request("run");
+  const auto stop_at = [&](int64_t update) {
+    set_stop_signal(0);
+    const auto message = testing::error_of<Interrupted>([&] {
+      train(piece, [&](const RunSetup&, const Position& position) {
+        if (position.update == update)
+          set_stop_signal(SIGTERM);
+      });
+    });
+    set_stop_signal(0);
+    piece.resume = true;
+    return message;
+  };
+  EXPECT_THAT(stop_at(3), HasSubstr("model.safetensors has the parameters of this update"));
+  EXPECT_NO_THROW(load_model(path("run")));
+  const std::string early = read_file(path("run") / "model.safetensors");
+  EXPECT_THAT(stop_at(7), HasSubstr("has those of update 5, the best so far"));
+  EXPECT_FALSE(read_file(path("run") / "model.safetensors") == early);
+}
 
 TEST_F(Resume, APlanByMinutesIsKeptAndFallsToNothing) {
   config_.training.max_updates = 0;

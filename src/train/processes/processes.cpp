@@ -198,7 +198,7 @@ void run_together(Communicator& processes, const std::function<void()>& work) {
     if (all && !may_speak)
       std::_Exit(error.exit_code());  // the first has spoken, and ends this one
     if (may_speak && (processes.is_first() || !all))
-      log_line(LogLevel::kError, error.what());
+      log_end(error);
     processes.abort(error.exit_code());
     throw;
   }
