@@ -120,6 +120,20 @@ void report_data(const PreparedData& data) {
     report("validation data", *data.valid);
 }
 
+void warn_of_shared_samples(const PreparedData& data) {
+  if (!data.valid)
+    return;
+  const int64_t all = data.valid->samples->size();
+  const int64_t shared = count_shared(*data.valid->samples, *data.train.samples);
+  if (shared > 0 && 100 * shared >= all)
+    log_warning(
+        shared,
+        " of ",
+        all,
+        " samples of data.valid_source and data.valid_target are training data too: what is "
+        "measured on them tells nothing of other text");
+}
+
 void stop_preparing_if_asked() {
   if (const int signal = stop_signal())
     throw Interrupted(

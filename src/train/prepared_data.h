@@ -43,6 +43,10 @@ struct CorpusRecipes {
 /// Logs summaries and warnings.
 void report_data(const PreparedData& data);
 
+/// Warns where a hundredth of the validation samples or more is training data too: their loss
+/// tells nothing of other text.
+void warn_of_shared_samples(const PreparedData& data);
+
 /// Encodes training and validation text into `folder`, unless that was done
 /// before with the same `inputs`: checksums of the text files and of whatever
 /// else decides the ids. folder/stamp.json says so, with a checksum of each

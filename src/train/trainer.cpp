@@ -46,6 +46,8 @@ void report_setup(const RunSetup& setup) {
   if (const int64_t size = setup.communicator->size(); size > 1)
     log_info(size, " processes, ", at::get_num_threads(), " threads in each");
   report_data(setup.data);
+  if (setup.communicator->is_first() && setup.config.task == Task::kTranslation && !setup.resumed)
+    warn_of_shared_samples(setup.data);
   log_info(
       "model: ",
       setup.task->model()->parameter_count(),

@@ -111,9 +111,12 @@ class Runs(unittest.TestCase):
         folder = support.scratch() / "minutes"
         command = ["train", support.config(), "--output", folder, "--minutes", "0.05",
                    "--set", "training.max_updates=0", "--set", "schedule.kind=linear",
-                   "--set", "schedule.warmup_share=0.1"]
+                   "--set", "schedule.warmup_share=0.1",
+                   "--set", f"data.valid_source={support.data() / 'train.src'}",
+                   "--set", f"data.valid_target={support.data() / 'train.tgt'}"]
         result = run(*command)
         self.assertEqual(result.code, 0, result.message)
+        self.assertRegex(result.message, r"warning: (\d+) of \1 samples of data\.valid_source and")
         self.assertRegex(result.message, r"the run is planned to have \d+ updates, \d+ of them warm-up")
         self.assertRegex(result.message, r"training ends at training\.max_minutes: \d+ updates in 0:0[0-3]\n")
         self.assertEqual(run("translate", "--model", folder, stdin="1\n").code, 0)
@@ -136,6 +139,8 @@ class Runs(unittest.TestCase):
         _, rest = process.communicate(timeout=support.TIMEOUT)
         self.assertEqual(process.returncode, 143, rest)
         self.assertIn(b"after update 2; the state is saved", rest)
+        self.assertIn(b"model.safetensors has the parameters of this update", rest)
+        self.assertNotIn(b"error:", rest)
         self.assertEqual(kinds(folder), ["start", "train", "train", "end"])
         result = run(*command, "--resume", "--set", "training.max_updates=2")
         self.assertEqual(result.code, 0, result.message)

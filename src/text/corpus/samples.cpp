@@ -1,5 +1,8 @@
 #include "text/corpus/samples.h"
 
+#include <unordered_map>
+
+#include "base/checksum.h"
 #include "base/error.h"
 
 namespace seqconv::internal {
@@ -12,6 +15,12 @@ class PairSamples : public SampleSource {
   int64_t size() const override { return corpus_.size(); }
   int64_t source_length(int64_t index) const override { return corpus_.source->length(index) + 1; }
   int64_t target_length(int64_t index) const override { return corpus_.target->length(index) + 1; }
+
+  uint64_t checksum(int64_t index) const override {
+    return internal::checksum(
+        std::as_bytes(corpus_.target->tokens(index)),
+        internal::checksum(std::as_bytes(corpus_.source->tokens(index))));
+  }
 
   Batch batch(std::span<const uint32_t> samples) const override {
     const auto copy = [&](const TokenSource& side) {
@@ -33,6 +42,27 @@ class PairSamples : public SampleSource {
 };
 
 }  // namespace
+
+uint64_t SampleSource::checksum(int64_t index) const {
+  const auto sample = static_cast<uint32_t>(index);
+  const Batch one = batch({&sample, 1});
+  return internal::checksum(
+      std::as_bytes(std::span(one.target_out)),
+      internal::checksum(std::as_bytes(std::span(one.source))));
+}
+
+int64_t count_shared(const SampleSource& samples, const SampleSource& others) {
+  std::unordered_map<uint64_t, int64_t> counts;
+  for (int64_t i = 0; i < samples.size(); ++i)
+    ++counts[samples.checksum(i)];
+  int64_t shared = 0;
+  for (int64_t i = 0; i < others.size() && !counts.empty(); ++i)
+    if (const auto found = counts.find(others.checksum(i)); found != counts.end()) {
+      shared += found->second;
+      counts.erase(found);
+    }
+  return shared;
+}
 
 std::shared_ptr<const SampleSource> pair_samples(PairCorpus corpus) {
   SEQCONV_CHECK(

@@ -23,7 +23,12 @@ class SampleSource {
   virtual int64_t target_length(int64_t index) const = 0;
   /// The given samples as one padded batch; batch.pairs are their numbers.
   virtual Batch batch(std::span<const uint32_t> samples) const = 0;
+  /// A checksum of the ids of a sample, by which samples of two sources of a kind compare.
+  virtual uint64_t checksum(int64_t index) const;
 };
+
+/// Number of `samples` that are among `others` too, all ids alike.
+int64_t count_shared(const SampleSource& samples, const SampleSource& others);
 
 /// Sentence pairs as samples. Error when the sides do not have the same size.
 std::shared_ptr<const SampleSource> pair_samples(PairCorpus corpus);

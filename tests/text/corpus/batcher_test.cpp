@@ -257,6 +257,22 @@ TEST(Batcher, OrderWithoutASourceIsAFunctionOfSeedAndEpoch) {
   EXPECT_NE(batcher.order(3), Batcher(samples, options, 2).order(3));
 }
 
+TEST(Samples, SharedOnesAreCountedOnceEach) {
+  using Sides = std::vector<std::vector<int32_t>>;
+  const auto samples = [](Sides sources, Sides targets) {
+    return pair_samples(
+        {std::make_shared<testing::MemorySource>(std::move(sources)),
+         std::make_shared<testing::MemorySource>(std::move(targets))});
+  };
+  const auto many = samples({{4}, {5, 6}, {5, 6}, {7}}, {{8, 9}, {10}, {10}, {11, 12}});
+  const auto few = samples(
+      {{5, 6}, {10}, {7}, {5, 6}, {4}, {5}}, {{10}, {5, 6}, {11, 13}, {10}, {8, 9}, {6, 10}});
+  EXPECT_EQ(count_shared(*few, *many), 3);
+  EXPECT_EQ(count_shared(*many, *few), 3);
+  EXPECT_EQ(count_shared(*many, *many), 4);
+  EXPECT_EQ(count_shared(*many, *samples({}, {})), 0);
+}
+
 TEST(Batcher, CutsPairsTheSameWhoeverMakesThemSamples) {
   const auto corpus = corpus_of_lengths(random_lengths(300, 20, 6));
   const BatchingOptions options{.max_tokens = 100};
