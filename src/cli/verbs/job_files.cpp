@@ -51,9 +51,15 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-bool is_file(const fs::path& path) {
+/// Not behind a link. A name that was listed may be gone (not_found): another process of the job
+/// has renamed its new record.
+fs::file_type type_of(const fs::path& path) {
   std::error_code none;
-  return fs::is_regular_file(fs::symlink_status(path, none));
+  return fs::symlink_status(path, none).type();
+}
+
+bool is_file(const fs::path& path) {
+  return type_of(path) == fs::file_type::regular;
 }
 
 }  // namespace
@@ -63,22 +69,28 @@ std::string foreign_entry(const fs::path& folder, bool begun) {
     const auto kind = job_file(name, kMostParts);
     const bool of_a_part = kind == JobFile::kPart || kind == JobFile::kPartRecord;
     const std::string lock = concat(name.substr(0, name.find('.')), ".lock");
-    if (!kind || !is_file(folder / name) || (!begun && of_a_part && !is_file(folder / lock)))
+    const fs::file_type type = type_of(folder / name);
+    if (type == fs::file_type::not_found)
+      continue;
+    if (!kind || type != fs::file_type::regular || (!begun && of_a_part && !is_file(folder / lock)))
       return name;
   }
   return "";
 }
 
 void check_job_files(const fs::path& folder) {
-  for (const std::string& name : names_in(folder))
+  for (const std::string& name : names_in(folder)) {
+    const fs::file_type type = type_of(folder / name);
     SEQCONV_CHECK(
-        !job_file(name, kMostParts) || is_file(folder / name),
+        !job_file(name, kMostParts) || type == fs::file_type::regular ||
+            type == fs::file_type::not_found,
         "'",
         name,
         "' in the folder '",
         folder.string(),
         "' must be an ordinary file of this job, but is a folder, a link, a pipe or a device: move "
         "it away, or choose another --output");
+  }
 }
 
 void remove_job(const fs::path& folder, int64_t parts) {

@@ -2,12 +2,15 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "base/files.h"
 #include "base/options.h"
 #include "cli/verbs/files_in_use.h"
+#include "cli/verbs/job_files.h"
 #include "cli/verbs/part_writer.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
@@ -99,6 +102,24 @@ TEST_F(PartsOfAJob, TheLastOneJoinsAndTheFolderGoes) {
   EXPECT_THAT(
       testing::error_of([&] { folder(1); }),
       HasSubstr("'" + output_.string() + "' is there already"));
+}
+
+TEST_F(PartsOfAJob, ARecordThatAnotherProcessIsWritingIsNoStranger) {
+  const fs::path parts = output_.string() + ".parts";
+  fs::create_directory(parts);
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) {
+      std::ofstream(inside("job.json.tmp-abcdef")) << "{}";
+      fs::remove(inside("job.json.tmp-abcdef"));
+    }
+  });
+  std::string foreign;
+  for (int i = 0; i < 5000 && foreign.empty(); ++i)
+    foreign = foreign_entry(parts, /*begun=*/false);
+  done = true;
+  other.join();
+  EXPECT_EQ(foreign, "");
 }
 
 TEST(FilesInUse, AnotherFileIsToldFromOneThatWasWrittenTo) {
