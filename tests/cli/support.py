@@ -122,18 +122,22 @@ def installation():
 WORDS = "null eins zwei drei vier fünf sechs sieben acht neun".split()
 
 
-def write_pairs(folder, name, count, seed):
-    """Digits and their names: NAME.src and NAME.tgt."""
+def write_pairs(folder, name, count, seed, others=()):
+    """Digits and their names: NAME.src and NAME.tgt. Gives the sources, none of them among
+    `others`."""
     generator = random.Random(seed)
     sources, targets = [], []
-    for _ in range(count):
+    while len(sources) < count:
         digits = [generator.randrange(10) for _ in range(generator.randint(1, 6))]
+        if " ".join(map(str, digits)) in others:
+            continue
         sources.append(" ".join(map(str, digits)))
         targets.append(" ".join(WORDS[digit] for digit in digits))
     for suffix, lines in (("src", sources), ("tgt", targets)):
         (folder / f"{name}.{suffix}").write_text(
             "".join(line + "\n" for line in lines), encoding="utf-8"
         )
+    return sources
 
 
 # Each run of "auto", the default, would load all of CUDA: other tests' models have it.
@@ -182,8 +186,8 @@ warmup_updates = 10
 def data():
     folder = scratch() / "data"
     folder.mkdir()
-    write_pairs(folder, "train", 200, 1)
-    write_pairs(folder, "valid", 20, 2)
+    train = write_pairs(folder, "train", 200, 1)
+    write_pairs(folder, "valid", 20, 2, others=train)
     return folder
 
 
