@@ -23,7 +23,7 @@ constexpr int64_t kRecentUpdates = 50;
 /// A plan is made shorter when this share of it would be cut off, and longer, in its first half,
 /// when it could have so much more.
 constexpr double kCutShare = 0.1;
-constexpr double kSpareShare = 0.25;
+constexpr double kSpareShare = 0.1;
 
 /// Validations cost a third of the training steps over their batches, and a translation about
 /// three of these.
