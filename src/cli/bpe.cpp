@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/flags.h"
+#include "cli/parse_errors.h"
 #include "cli/program.h"
 #include "text/bpe_trainer.h"
 #include "text/unicode.h"
@@ -125,11 +126,7 @@ void add_apply(CLI::App& bpe, Program& program) {
 
 void add_bpe(Program& program) {
   CLI::App& verb = program.add_verb("bpe", "Learn and apply byte-pair encodings", kBpeExamples);
-  verb.require_subcommand(0, 1);
-  verb.callback([&verb] {
-    if (verb.get_subcommands().empty())
-      fail_usage("bpe needs a verb of its own: learn or apply");
-  });
+  require_verb(verb);
   add_learn(verb, program);
   add_apply(verb, program);
 }

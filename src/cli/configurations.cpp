@@ -37,9 +37,10 @@ fs::path find_configuration(const std::string& what, const std::string& name) {
   const fs::path file = configurations_folder() / (name + ".toml");
   if (fs::is_regular_file(file, none))
     return file;
-  const std::string nearest = nearest_word(name, names());
+  const std::vector<std::string> all = names();
+  const std::string nearest = nearest_word(name, all);
   std::string list;
-  for (const std::string& known : names())
+  for (const std::string& known : all)
     list += concat(list.empty() ? "" : ", ", known);
   fail_usage(
       what,

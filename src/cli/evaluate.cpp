@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cli/evaluation.h"
 #include "cli/flags.h"
+#include "cli/parse_errors.h"
 #include "cli/program.h"
 #include "metrics/missing_words.h"
 #include "text/mecab.h"
@@ -276,11 +277,7 @@ void add_metric(
 void add_evaluate(Program& program) {
   CLI::App& verb = program.add_verb(
       "evaluate", "Compare translations or summaries with references", kEvaluateExamples);
-  verb.require_subcommand(0, 1);
-  verb.callback([&verb] {
-    if (verb.get_subcommands().empty())
-      fail_usage("evaluate needs a verb of its own: bleu, chrf, ter, rouge or exact");
-  });
+  require_verb(verb);
   add_metric<Bleu, BleuFlags>(verb, program, "bleu", "Corpus BLEU");
   add_metric<Chrf, ChrfOptions>(verb, program, "chrf", "Corpus chrF");
   add_metric<Ter, TerOptions>(verb, program, "ter", "Translation edit rate");

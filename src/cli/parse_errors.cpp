@@ -128,14 +128,16 @@ std::string missing_flags(const CLI::Option& flag) {
   return names;
 }
 
+bool is_fault(const CLI::ParseError& error, CLI::ExitCodes code) {
+  return error.get_exit_code() == static_cast<int>(code);
+}
+
 /// A flag's requirement, and what came instead.
 std::string fault_of(const CLI::Option& flag, const CLI::ParseError& error) {
   const std::string name = typed_name(names_of_option(flag));
   const std::string value = flag.get_type_name();
   const std::vector<std::string>& given = flag.results();
-  const auto is = [&](CLI::ExitCodes code) {
-    return error.get_exit_code() == static_cast<int>(code);
-  };
+  const auto is = [&](CLI::ExitCodes code) { return is_fault(error, code); };
   if (is(CLI::ExitCodes::RequiredError))
     return concat(
         name,
@@ -164,12 +166,19 @@ bool is_text(const CLI::Option& option) {
 
 }  // namespace
 
+void require_verb(CLI::App& verb) {
+  verb.require_subcommand(0, 1);
+  verb.callback([&verb] {
+    if (verb.get_subcommands().empty())
+      fail_usage(verb.get_name(), " needs a verb of its own: ", list_verbs(verb));
+  });
+}
+
 void reject_command_line(const CLI::App& app, const CLI::ParseError& error) {
   const auto verbs = chosen_verbs(app);
   // A required flag is often missing as its name is misspelt.
-  const bool is_short = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr ||
-      (is_short && app.remaining_size(true) > 0))
+  if (is_fault(error, CLI::ExitCodes::ExtrasError) ||
+      (is_fault(error, CLI::ExitCodes::RequiredError) && app.remaining_size(true) > 0))
     reject_extras(app, verbs);
   const CLI::Option* const flag = flag_of(verbs, error.what());
   fail_usage(flag ? fault_of(*flag, error) : error.what(), flags_hint(verbs));

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "text/corpus/batcher.h"
 #include "text/corpus/fairseq_data.h"
+#include "train/processes/batch_share.h"
 #include "train/run_setup.h"
 #include "train/settings.h"
 
@@ -84,8 +85,7 @@ std::string megabytes(int64_t bytes) {
 }
 
 void report_updates(const TrainConfig& config, const Batcher& batches) {
-  const int64_t accumulate = config.training.accumulate;
-  const int64_t updates = (batches.size() + accumulate - 1) / accumulate;
+  const int64_t updates = updates_per_epoch(batches.size(), config.training.accumulate);
   std::string total;
   if (config.training.max_epochs > 0)
     total = concat(

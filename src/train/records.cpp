@@ -100,8 +100,7 @@ Json end_record(const Position& position, const std::string& reason) {
 
 ProgressStatus progress_status(
     const Position& position, const TrainingOptions& training, int64_t batches) {
-  const int64_t updates_per_epoch = (batches + training.accumulate - 1) / training.accumulate;
-  const int64_t total = counted_end(training, updates_per_epoch);
+  const int64_t total = counted_end(training, batches);
   const UpdateSums& sums = position.logged;
   ProgressStatus status;
   status.epoch = position.epoch;

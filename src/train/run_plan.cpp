@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "train/processes/batch_share.h"
 #include "train/progress.h"
 #include "train/schedule.h"
 
@@ -31,7 +32,7 @@ double validation_factor(const TrainingOptions& training) {
   return training.metrics().empty() ? 1.0 / 3 : 3.0;
 }
 
-std::string limits_text(const TrainingOptions& training, int64_t updates_per_epoch) {
+std::string limits_text(const TrainingOptions& training, int64_t batches) {
   return concat(
       training.max_minutes,
       " minutes, ",
@@ -39,13 +40,13 @@ std::string limits_text(const TrainingOptions& training, int64_t updates_per_epo
       " updates, ",
       training.max_epochs,
       " epochs of ",
-      updates_per_epoch);
+      updates_per_epoch(batches, training.accumulate));
 }
 
 }  // namespace
 
-int64_t counted_end(const TrainingOptions& training, int64_t updates_per_epoch) {
-  const int64_t of_epochs = training.max_epochs * updates_per_epoch;
+int64_t counted_end(const TrainingOptions& training, int64_t batches) {
+  const int64_t of_epochs = training.max_epochs * updates_per_epoch(batches, training.accumulate);
   if (training.max_updates > 0 && of_epochs > 0)
     return std::min(training.max_updates, of_epochs);
   return std::max(training.max_updates, of_epochs);
@@ -64,17 +65,12 @@ RunPlan::RunPlan(
       clock_(std::move(clock)),
       elapsed_before_(position.elapsed),
       last_update_(position.update) {
-  const std::string limits = limits_text(config.training, updates_per_epoch());
+  const std::string limits = limits_text(config.training, batches);
   if (position.planned_for == limits)
     return;
   position.planned_for = limits;
   position.planned_updates =
-      config.training.max_minutes > 0 ? 0 : counted_end(config.training, updates_per_epoch());
-}
-
-int64_t RunPlan::updates_per_epoch() const {
-  const int64_t accumulate = config_.training.accumulate;
-  return (batches_ + accumulate - 1) / accumulate;
+      config.training.max_minutes > 0 ? 0 : counted_end(config.training, batches);
 }
 
 double RunPlan::seconds_left() const {
@@ -116,8 +112,10 @@ double RunPlan::validation_seconds() const {
 }
 
 int64_t RunPlan::updates_that_fit() const {
-  const int64_t every =
-      config_.training.validate_every > 0 ? config_.training.validate_every : updates_per_epoch();
+  const TrainingOptions& training = config_.training;
+  const int64_t every = training.validate_every > 0
+      ? training.validate_every
+      : updates_per_epoch(batches_, training.accumulate);
   const double last = validation_seconds();
   const double each = pace_ + last / static_cast<double>(every);
   if (each <= 0)
@@ -174,7 +172,7 @@ void RunPlan::look(Communicator& processes) {
   if (processes.size() > 1 && position_.update % processes.updates_between_questions() != 0)
     return;
   int64_t end = decide();
-  const int64_t counted = counted_end(config_.training, updates_per_epoch());
+  const int64_t counted = counted_end(config_.training, batches_);
   if (counted > 0 && end > counted)
     end = std::max(counted, position_.update);
   processes.broadcast(std::as_writable_bytes(std::span(&end, 1)), /*root=*/0);

@@ -10,9 +10,8 @@
 
 namespace seqconv::internal {
 
-/// The updates that max_updates and max_epochs allow, where an epoch has
-/// `updates_per_epoch`; 0 = no limit.
-int64_t counted_end(const TrainingOptions& training, int64_t updates_per_epoch);
+/// The updates that max_updates and max_epochs allow, where an epoch has `batches`; 0 = no limit.
+int64_t counted_end(const TrainingOptions& training, int64_t batches);
 
 /// The end of a run: its limits, and the number of updates by which a schedule falls to it.
 ///
@@ -54,7 +53,6 @@ class RunPlan {
   double seconds_left() const;
 
  private:
-  int64_t updates_per_epoch() const;
   void measure_pace();
   bool knows_pace() const;
   /// Seconds that the validation at the end will take.

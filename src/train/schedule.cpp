@@ -32,12 +32,17 @@ Cycle find_cycle(const ScheduleOptions& options, double updates) {
   return cycle;
 }
 
+/// From `high` at an angle of 0 to `low` at pi.
+double along_cosine(double high, double low, double angle) {
+  return low + 0.5 * (high - low) * (1 + std::cos(angle));
+}
+
 double cosine_cycles(const ScheduleOptions& options, int64_t after_warmup) {
   const Cycle cycle = find_cycle(options, static_cast<double>(after_warmup));
   const double shrink = std::pow(options.period_shrink, cycle.begun);
   const double low = shrink * options.min_learning_rate;
   const double high = shrink * options.learning_rate;
-  return low + 0.5 * (high - low) * (1 + std::cos(std::numbers::pi * cycle.since / cycle.length));
+  return along_cosine(high, low, std::numbers::pi * cycle.since / cycle.length);
 }
 
 /// The way from the warm-up to the end that `updates` has made: 0 .. 1.
@@ -61,8 +66,7 @@ double rate_before_cooldown(const ScheduleOptions& options, int64_t updates, int
     case ScheduleKind::kCosine:
       if (options.period > 0)
         return cosine_cycles(options, updates - warmup);
-      return low +
-          0.5 * (high - low) * (1 + std::cos(std::numbers::pi * progress(warmup, updates, end)));
+      return along_cosine(high, low, std::numbers::pi * progress(warmup, updates, end));
     case ScheduleKind::kLinear:
       return low + (high - low) * (1 - progress(warmup, updates, end));
   }

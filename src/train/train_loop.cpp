@@ -323,7 +323,8 @@ void TrainLoop::stop_for(int signal) {
   if (saved && !state_is_last_)
     save_state_file();
   // A run that has no best model yet leaves what it has learned.
-  if (saved && !position_.has_best && position_.update > 0)
+  const bool is_written = position_.model_update == position_.update;
+  if (saved && !position_.has_best && !is_written && position_.update > 0)
     write_model();
   writer_.write_record(end_record(position_, "interrupted"));
   processes().barrier();  // with the first, which alone writes

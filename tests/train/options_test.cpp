@@ -50,6 +50,7 @@ TEST(TrainOptions, WrongValuesNameTheirKey) {
       {"optimizer.kind=sgd", "optimizer.kind must be 'adam' or 'nag'"},
       {"schedule.warmup_updates=0", "schedule.warmup_updates must be > 0 with"},
       {"schedule.learning_rate=0", "schedule.learning_rate must be > 0"},
+      {"schedule.period=-1", "schedule.period must be >= 0"},
       {"schedule.warmup_share=1", "schedule.warmup_share must be >= 0 and < 1"},
       {"schedule.cooldown_share=-0.1", "schedule.cooldown_share must be >= 0 and < 1"},
       {"training.max_minutes=-1", "training.max_minutes must be >= 0, but got -1"},

@@ -19,6 +19,16 @@ ScheduleOptions cosine(int64_t warmup, int64_t period) {
   return options;
 }
 
+/// Up over a tenth of the run, and down to its end.
+ScheduleOptions line() {
+  ScheduleOptions options;
+  options.kind = ScheduleKind::kLinear;
+  options.learning_rate = 1;
+  options.warmup_start = 0;
+  options.warmup_share = 0.1;
+  return options;
+}
+
 ScheduleOptions from_case(const testing::GoldenCase& golden) {
   ScheduleOptions options;
   options.warmup_start = golden.number("warmup_init_lr");
@@ -90,11 +100,7 @@ TEST(Schedule, CosineWithoutWarmUpBeginsAtTheMaximum) {
 }
 
 TEST(Schedule, ALineFallsFromTheWarmUpToTheRunsEnd) {
-  ScheduleOptions options;
-  options.kind = ScheduleKind::kLinear;
-  options.learning_rate = 1;
-  options.warmup_start = 0;
-  options.warmup_share = 0.1;
+  ScheduleOptions options = line();
   EXPECT_TRUE(options.needs_end());
   EXPECT_EQ(warmup_of(options, 200), 20);
   EXPECT_DOUBLE_EQ(learning_rate(options, 10, 200), 0.5);
@@ -131,11 +137,7 @@ TEST(Schedule, ACoolDownFallsToNothingWhateverTheKind) {
 }
 
 TEST(Schedule, BeforeTheEndIsKnownTheRateRises) {
-  ScheduleOptions options;
-  options.kind = ScheduleKind::kLinear;
-  options.learning_rate = 1;
-  options.warmup_start = 0;
-  options.warmup_share = 0.1;
+  ScheduleOptions options = line();
   EXPECT_DOUBLE_EQ(learning_rate(options, 5), 5.0 / kUnplannedWarmup);
   options.warmup_share = 0;
   options.warmup_updates = 50;

@@ -8,6 +8,10 @@ int64_t update_size(int64_t batches, int64_t per_update, int64_t update) {
   return std::clamp<int64_t>(batches - update * per_update, 0, per_update);
 }
 
+int64_t updates_per_epoch(int64_t batches, int64_t per_update) {
+  return (batches + per_update - 1) / per_update;
+}
+
 std::vector<UpdateBatch> batches_of(
     std::span<const uint32_t> order,
     int64_t per_update,

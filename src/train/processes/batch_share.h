@@ -16,6 +16,9 @@ struct UpdateBatch {
 /// number of processes: `per_update`, and at the epoch's end what is left.
 int64_t update_size(int64_t batches, int64_t per_update, int64_t update);
 
+/// Updates of an epoch.
+int64_t updates_per_epoch(int64_t batches, int64_t per_update);
+
 /// Those of them that process `rank` of `size` takes, every size-th; `order` is
 /// that of the epoch, Batcher::order(epoch).
 std::vector<UpdateBatch> batches_of(
