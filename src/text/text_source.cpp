@@ -74,13 +74,23 @@ TextSourceReader::TextSourceReader(
 
 bool TextSourceReader::next(std::string& text) {
   for (bool blank = true; blank;) {
-    if (!lines_.next(text))
-      return false;
+    do {
+      if (!lines_.next(text))
+        return false;
+    } while (is_passed_over());
     blank = source_.format == TextFormat::kJson && is_blank(text);
     blank_lines_ += blank;
   }
   if (source_.format != TextFormat::kText)
     text = text_of(text);
+  return true;
+}
+
+bool TextSourceReader::is_passed_over() {
+  if (!source_.without || passed_over_ == source_.without->size() ||
+      (*source_.without)[passed_over_] != lines_.line_number())
+    return false;
+  ++passed_over_;
   return true;
 }
 

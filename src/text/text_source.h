@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <istream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,6 +62,8 @@ struct TextSource {
   std::string key{};                   ///< kJson: with dots (json_texts)
   std::vector<std::string> folders{};  ///< kStory: where the stories are
   Links links = Links::kInside;        ///< kStory: of those folders
+  /// The numbers of lines that are passed over, from 1, in ascending order; null: none.
+  std::shared_ptr<const std::vector<int64_t>> without{};
 };
 
 /// Reads texts one by one, each as one line: the sentences of a target, where
@@ -77,7 +80,7 @@ class TextSourceReader {
       std::istream& stream, std::string name, BadBytes bad_bytes, int64_t lines_before = 0);
 
   /// The next text; false at the end of the file. Blank lines between JSON
-  /// objects are passed over.
+  /// objects and the source's lines `without` are passed over.
   bool next(std::string& text);
   /// Number of the line that the text is of, from 1.
   int64_t line_number() const { return lines_.line_number(); }
@@ -90,9 +93,11 @@ class TextSourceReader {
 
  private:
   std::string text_of(const std::string& line) const;
+  bool is_passed_over();
 
   TextSource source_;
   LineReader lines_;
+  size_t passed_over_ = 0;  // lines of source_.without
   int64_t blank_lines_ = 0;
 };
 

@@ -81,6 +81,21 @@ void check_pair(
           "'");
 }
 
+/// Both files of binarised data decide the ids, and the stories of lists.
+std::string content_of(const TextSource& source, uint64_t (*sum)(const RootedPath&)) {
+  if (holds_ids(source)) {
+    const FairseqFiles files = fairseq_files(source.file);
+    return checksum_text(sum(files.index)) + "+" + checksum_text(sum(files.data));
+  }
+  const auto files = files_of(source);
+  if (files.size() == 1)
+    return checksum_text(sum(files[0]));
+  std::string sums;
+  for (const auto& file : files)
+    sums += checksum_text(sum(file));
+  return checksum_text(checksum(sums));
+}
+
 PairSources pairs_of(
     const DataOptions& data,
     const std::vector<std::string>& sources,
@@ -92,6 +107,11 @@ PairSources pairs_of(
     pairs.target.push_back(data.source_of(file, PairSide::kTarget));
   }
   return pairs;
+}
+
+void leave_out(const HeldOut& held_out, std::vector<TextSource>& sources) {
+  for (size_t i = 0; i < held_out.lines.size(); ++i)
+    sources.at(i).without = held_out.lines[i];
 }
 
 }  // namespace
@@ -115,11 +135,30 @@ TextSource DataOptions::source_of(const std::string& file, PairSide side) const 
 }
 
 PairSources DataOptions::training_pairs() const {
-  return pairs_of(*this, train_source, train_target, train);
+  PairSources pairs = pairs_of(*this, train_source, train_target, train);
+  leave_out(held_out, pairs.source);
+  leave_out(held_out, pairs.target);
+  return pairs;
 }
 
 PairSources DataOptions::validation_pairs() const {
-  return pairs_of(*this, valid_source, valid_target, valid);
+  if (held_out.lines.empty())
+    return pairs_of(*this, valid_source, valid_target, valid);
+  if (train_source.empty())
+    return pairs_of(*this, {}, {}, {held_out.file(HeldOut::kLines)});
+  return pairs_of(*this, {held_out.file(HeldOut::kSource)}, {held_out.file(HeldOut::kTarget)}, {});
+}
+
+std::vector<TextSource> DataOptions::training_text() const {
+  std::vector<TextSource> text(train.begin(), train.end());
+  leave_out(held_out, text);
+  return text;
+}
+
+std::vector<TextSource> DataOptions::validation_text() const {
+  if (held_out.lines.empty())
+    return {valid.begin(), valid.end()};
+  return {held_out.file(HeldOut::kLines)};
 }
 
 void check_pair_data(const DataOptions& data) {
@@ -148,6 +187,28 @@ void check_cuts(const DataOptions& data, const ModelOptions& model) {
       };
   check("max_source_tokens", data.max_source_tokens, "encoder.", model.encoder);
   check("max_target_tokens", data.max_target_tokens, "decoder.", model.decoder);
+}
+
+Json describe_files(const DataOptions& data, uint64_t (*sum)(const RootedPath&)) {
+  Json described = Json::object();
+  const auto add = [&](const char* key, const std::vector<std::string>& files, bool both = false) {
+    Json& sums = described[key] = Json::array();
+    for (const std::string& file : files) {
+      try {
+        sums.push_back(
+            content_of(both ? data.source_of(file, PairSide::kSource) : TextSource(file), sum));
+      } catch (const Error& error) {
+        fail("data.", key, ": ", error.what());
+      }
+    }
+  };
+  add("train_source", data.train_source);
+  add("train_target", data.train_target);
+  add("valid_source", data.valid_source);
+  add("valid_target", data.valid_target);
+  add("train", data.train, /*both=*/true);
+  add("valid", data.valid, /*both=*/true);
+  return described;
 }
 
 }  // namespace seqconv::internal

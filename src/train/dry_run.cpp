@@ -10,6 +10,8 @@
 #include "base/options.h"
 #include "text/corpus/batcher.h"
 #include "text/corpus/fairseq_data.h"
+#include "train/data_options.h"
+#include "train/held_out.h"
 #include "train/processes/batch_share.h"
 #include "train/run_setup.h"
 #include "train/settings.h"
@@ -123,8 +125,9 @@ void report_model(const TrainRequest& request, const TrainingTask& task, int64_t
 }
 
 void report_new_run(const TrainRequest& request, int64_t processes) {
-  const TrainConfig& config = request.config;
-  check_validation_text(config, /*goes_on=*/false);
+  TrainConfig config = request.config;
+  if (!holds_out(config))
+    check_validation_text(config, /*goes_on=*/false);
   if (request.init_from.empty() && training_bytes(config.data) > kMostBytes) {
     log_info(
         "subwords, vocabularies and ids would be made of ",
@@ -132,9 +135,13 @@ void report_new_run(const TrainRequest& request, int64_t processes) {
         " of training data; sizes that depend on them are not known before");
     return;
   }
+  const TemporaryFolder folder;
+  if (holds_out(config)) {
+    config.data.held_out = hold_out(config, folder.path());
+    check_validation_text(config, /*goes_on=*/false);
+  }
   const auto task = make_task(config);
   task->create(request);
-  const TemporaryFolder folder;
   const PreparedData data = prepare_data(folder.path(), Json::object(), task->recipes());
   report_data(data);
   report_model(request, *task, processes);
@@ -164,8 +171,8 @@ int64_t parameter_bytes(const TrainConfig& config, const RunSize& size) {
     each += 2;  // the values once more, for products
   if (size.processes > 1 && size.on_cpu)
     each += 4;  // MPI's copies of the gradients that it is adding up
-  const int64_t state =
-      (config.optimizer.kind == OptimizerKind::kAdam ? 8 : 4) + (training.ema_decay > 0 ? 4 : 0);
+  const int64_t state = (config.optimizer.kind == OptimizerKind::kAdam ? 8 : 4) +
+      (training.average().is_kept() ? 4 : 0);
   const int64_t sharers = training.shard_optimizer ? size.processes : 1;
   return each * size.parameters + state * size.parameters / sharers;
 }

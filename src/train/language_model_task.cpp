@@ -39,15 +39,18 @@ class LanguageModelTask : public TrainingTask {
   }
 
   CorpusRecipes recipes() const override {
-    CorpusRecipes recipes{recipe(config_.data.train), std::nullopt};
-    if (!config_.data.valid.empty())
-      recipes.valid = recipe(config_.data.valid);
+    CorpusRecipes recipes{recipe(config_.data.training_text()), std::nullopt};
+    if (const auto text = config_.data.validation_text(); !text.empty())
+      recipes.valid = recipe(text);
     return recipes;
   }
 
   std::shared_ptr<SequenceModel> model() const override { return loaded_.model.ptr(); }
   const TextOptions& text_options() const override { return loaded_.text.options; }
   Json describe() const override { return {{"vocabulary", loaded_.model->vocabulary()}}; }
+  std::optional<DecodingOptions> decoding_for(const SampleSource&, bool /*fits*/) override {
+    return std::nullopt;
+  }
   int64_t target_vocabulary() const override { return loaded_.model->vocabulary(); }
   std::vector<TextScore> validation_scores(
       const std::vector<MetricKind>& /*metrics*/,
@@ -58,8 +61,7 @@ class LanguageModelTask : public TrainingTask {
 
  private:
   void learn() {
-    const std::vector<std::string>& names = config_.data.train;
-    const std::vector<TextSource> files(names.begin(), names.end());
+    const std::vector<TextSource> files = config_.data.training_text();
     LanguageText& text = loaded_.text;
     text = LanguageText::create(config_.text, text_files(files));
     const int64_t vocabulary = text.text->vocabulary().size();
@@ -84,14 +86,14 @@ class LanguageModelTask : public TrainingTask {
   }
 
   /// Symbols that the model can never learn are an error, not a number.
-  CorpusSide side_of(const std::vector<std::string>& files) const {
+  CorpusSide side_of(const std::vector<TextSource>& files) const {
     const auto check = [text = loaded_.text](
                            std::string_view line, const std::vector<int32_t>& ids) {
       stop_preparing_if_asked();
       check_known(text, line, ids, "");
     };
     return {
-        .files = {files.begin(), files.end()},
+        .files = files,
         .encode =
             [text = loaded_.text.text, check](std::string_view line) {
               std::vector<int32_t> ids = text->encode(line);
@@ -111,7 +113,7 @@ class LanguageModelTask : public TrainingTask {
     return count.is_mostly_unknown() ? std::vector{count.warning()} : std::vector<std::string>{};
   }
 
-  CorpusRecipe recipe(const std::vector<std::string>& files) const {
+  CorpusRecipe recipe(const std::vector<TextSource>& files) const {
     return {
         [this, files](const fs::path& stem) {
           return write_options(write_stream_corpus(

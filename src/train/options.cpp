@@ -124,6 +124,13 @@ void check_training(const TrainingOptions& training, const char* missing) {
   check_at_least<int64_t>("training.save_every", training.save_every, 0);
   check_at_least<int64_t>("training.keep_last", training.keep_last, 0);
   check_share("training.ema_decay", training.ema_decay);
+  check_share("training.ema_share", training.ema_share);
+  if (training.ema_decay > 0 && training.ema_share > 0)
+    fail_usage(
+        "training.ema_decay and training.ema_share exclude each other, but both are given: ",
+        training.ema_decay,
+        " and ",
+        training.ema_share);
   check_at_least<int64_t>("training.patience", training.patience, 0);
   check_at_least<int64_t>("training.log_every", training.log_every, 1);
   training.best_metric();
@@ -242,14 +249,14 @@ void TrainConfig::validate() const {
       check_pair_data(data);
       check_tying(text, model);
       check_cuts(data, model);
-      if (data.validation_pairs().source.empty())
-        missing = "data.valid_source and data.valid_target";
+      if (data.validation_pairs().source.empty() && data.hold_out == 0)
+        missing = "data.valid_source and data.valid_target, or data.hold_out";
       break;
     case Task::kLanguageModel:
       check_language_model_data(*this);
       check_language_model_training(*this);
-      if (data.valid.empty())
-        missing = "data.valid";
+      if (data.valid.empty() && data.hold_out == 0)
+        missing = "data.valid or data.hold_out";
       break;
   }
   check_smoothing(*this);

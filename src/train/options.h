@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "text/corpus/stream_corpus.h"
 #include "text/text_pipeline.h"
 #include "text/text_source.h"
+#include "train/parameter_average.h"
 
 /// The configuration of a training run: what `seqconv train` reads.
 namespace seqconv::internal {
@@ -24,6 +26,19 @@ namespace seqconv::internal {
 struct PairSources {
   std::vector<TextSource> source;
   std::vector<TextSource> target;
+};
+
+/// Samples of the training text that are held out of it for validation (train/held_out.h).
+struct HeldOut {
+  /// The numbers of their lines, for each file of data.train_source or data.train.
+  std::vector<std::shared_ptr<const std::vector<int64_t>>> lines;
+  std::string folder;  ///< of the files with them
+
+  /// The names of their files: the sides of pairs, or lines of one file.
+  static constexpr const char* kSource = "validation.source";
+  static constexpr const char* kTarget = "validation.target";
+  static constexpr const char* kLines = "validation.lines";
+  std::string file(const char* name) const { return folder + "/" + name; }
 };
 
 /// [data]. Translation reads the keys of two sides, and files that hold both;
@@ -42,15 +57,21 @@ struct DataOptions {
   Links links = Links::kInside;  ///< of the folders of stories; no key
   int64_t max_source_tokens = 0;
   int64_t max_target_tokens = 0;
+  int64_t hold_out = 0;
+  HeldOut held_out;  ///< no key: of the run
   StreamOptions stream;
 
   /// Says what the files of `train` and `valid` are.
   DocumentOptions documents() const;
   /// One of them; `side` matters where it holds both.
   TextSource source_of(const std::string& file, PairSide side) const;
-  /// Lists what a translation model is trained on, and what judges it.
+  /// Lists what a translation model is trained on, and what judges it: the samples that are
+  /// held out (held_out) where nothing else is given.
   PairSources training_pairs() const;
   PairSources validation_pairs() const;
+  /// Lists the files of a language model, likewise.
+  std::vector<TextSource> training_text() const;
+  std::vector<TextSource> validation_text() const;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -84,6 +105,9 @@ struct DataOptions {
     v("max_target_tokens",
       max_target_tokens,
       "The same for targets, in training and validation alone");
+    v("hold_out",
+      hold_out,
+      R"(Without validation text: about so many samples of the training text are held out for it, a tenth at most; pairs by a hash of the source, of a language model the last lines; 0 = none)");
     stream.visit(v);
   }
 };
@@ -188,6 +212,7 @@ struct TrainingOptions {
   int64_t save_every = 0;
   int64_t keep_last = 5;
   double ema_decay = 0;
+  double ema_share = 0;
   int64_t patience = 0;
   /// "loss", or the name of a metric: what the best checkpoint is chosen by,
   /// and early stopping looks at.
@@ -204,6 +229,7 @@ struct TrainingOptions {
   /// The metric of best_by; nothing where it is the loss. UsageError for a name
   /// that neither has.
   std::optional<MetricKind> best_metric() const;
+  AverageOptions average() const { return {.decay = ema_decay, .share = ema_share}; }
   /// All that the validation text is to be translated for, each once.
   std::vector<MetricKind> metrics() const;
 
@@ -237,6 +263,9 @@ struct TrainingOptions {
     v("ema_decay",
       ema_decay,
       R"(Decay of an exponential moving average of the parameters, which is validated and stored in their place; in [0, 1), 0 = off)");
+    v("ema_share",
+      ema_share,
+      R"(The same over a share of the updates so far, the last ones, in [0, 1): a run of any length has an average of its end; 0 = off)");
     v("patience",
       patience,
       "Validations without gain before stopping, 0 = off",
@@ -278,9 +307,21 @@ struct TrainingOptions {
   }
 };
 
+/// Says who chooses sizes, rates and lengths that the file leaves out.
+enum class Sizes {
+  kDefault,  ///< nobody: they have their defaults
+  kAuto,     ///< the program, for the data and the time (train/auto_settings.h)
+};
+template <>
+struct EnumNames<Sizes> {
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, Sizes>>(
+      {{"default", Sizes::kDefault}, {"auto", Sizes::kAuto}});
+};
+
 /// The whole file.
 struct TrainConfig {
   Task task = Task::kTranslation;
+  Sizes sizes = Sizes::kDefault;
   DataOptions data;
   TextOptions text;
   ModelOptions model;
@@ -294,6 +335,10 @@ struct TrainConfig {
   template <class Visitor>
   void visit(Visitor& v) {
     v("task", task, "translation or language_model");
+    v("sizes",
+      sizes,
+      R"(What keys are that are left out: their defaults, or auto, chosen for the data and the time; auto where [model], [batching], [schedule], [optimizer] and text.subword_size are all left out)",
+      KeyUse::kMayChange);
     v("data", data, "Text files, or fairseq's binarised data");
     v("text", text, "From raw text to ids");
     v("model", model, "Architecture");

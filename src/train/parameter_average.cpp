@@ -16,16 +16,22 @@ namespace {
 /// Fewer parameters are not worth a thread.
 constexpr int64_t kParametersAtATime = 1 << 16;
 
-/// What update number n weighs among all n: (1 - decay) / (1 - decay^n).
-double weight_of_last(double decay, int64_t n) {
-  return (1 - decay) / -std::expm1(static_cast<double>(n) * std::log(decay));
-}
-
 }  // namespace
 
-ParameterAverage::ParameterAverage(double decay, const at::Tensor& values, FlatShares shares)
-    : decay_(decay), shares_(std::move(shares)), all_values_(values), values_(shares_.own(values)) {
-  if (decay > 0)
+double AverageOptions::weight_of(int64_t n) const {
+  const auto count = static_cast<double>(n);
+  if (share > 0)
+    return std::min(1.0, 1 / (share * count));
+  return (1 - decay) / -std::expm1(count * std::log(decay));
+}
+
+ParameterAverage::ParameterAverage(
+    AverageOptions options, const at::Tensor& values, FlatShares shares)
+    : options_(options),
+      shares_(std::move(shares)),
+      all_values_(values),
+      values_(shares_.own(values)) {
+  if (options.is_kept())
     average_ = values_.clone();
 }
 
@@ -38,7 +44,7 @@ void ParameterAverage::add(int64_t updates) {
     std::copy_n(values, values_.numel(), average);
     return;
   }
-  const double weight = weight_of_last(decay_, updates);
+  const double weight = options_.weight_of(updates);
   ops::parallel_for()(values_.numel(), kParametersAtATime, [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const double mean = average[i];
@@ -50,7 +56,9 @@ void ParameterAverage::add(int64_t updates) {
 void ParameterAverage::add_where(const at::Tensor& keep, const at::Tensor& updates) {
   if (!is_kept())
     return;
-  const at::Tensor weight = at::expm1(updates * std::log(decay_)).reciprocal() * (decay_ - 1);
+  const at::Tensor weight = options_.share > 0
+      ? (updates * options_.share).reciprocal().clamp_max(1.0)
+      : at::expm1(updates * std::log(options_.decay)).reciprocal() * (options_.decay - 1);
   // Values that are not finite must not meet even a weight of 0.
   average_.lerp_(
       at::where(keep, values_, average_),

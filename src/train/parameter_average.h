@@ -8,19 +8,28 @@
 
 namespace seqconv::internal {
 
-/// The exponential moving average of a run's parameters, or none where the
-/// decay is 0. After n updates it is the mean of the parameters after each of
-/// them, which weigh decay^(n - 1), ..., decay, 1: those that the run began
-/// with are not in it (semantics.md 3.3).
+/// Says how far back an average of parameters reaches: one of both, or none.
+struct AverageOptions {
+  double decay = 0;  ///< in [0, 1): the parameters of update i of n weigh decay^(n - i)
+  double share = 0;  ///< in [0, 1): over this share of the updates so far, the last ones
+
+  bool is_kept() const { return decay > 0 || share > 0; }
+  /// The weight of update n, from 1, in the mean of all n.
+  double weight_of(int64_t n) const;
+};
+
+/// The moving average of a run's parameters, or none. After n updates it is the mean of the
+/// parameters after each of them: those that the run began with are not in it (semantics.md
+/// 3.3).
 class ParameterAverage {
  public:
   /// values [P] float32, the parameters. Before the first update the average is
   /// what they are now.
   /// Each process keeps its share of it.
-  ParameterAverage(double decay, const at::Tensor& values, FlatShares shares = {});
+  ParameterAverage(AverageOptions options, const at::Tensor& values, FlatShares shares = {});
 
   bool is_kept() const { return average_.defined(); }
-  double decay() const { return decay_; }
+  const AverageOptions& options() const { return options_; }
 
   /// Whether being in use takes all processes.
   bool is_cut() const { return is_kept() && shares_.is_cut(); }
@@ -56,7 +65,7 @@ class ParameterAverage {
  private:
   void exchange();
 
-  double decay_;
+  AverageOptions options_;
   FlatShares shares_;
   at::Tensor all_values_;
   at::Tensor values_;   // this process's share of them

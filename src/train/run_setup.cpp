@@ -15,9 +15,10 @@
 #include "model/decoding_defaults.h"
 #include "model/model_description.h"
 #include "model/model_writing.h"
-#include "text/corpus/fairseq_data.h"
 #include "train/agreement.h"
+#include "train/data_options.h"
 #include "train/given_text.h"
+#include "train/held_out.h"
 #include "train/settings.h"
 
 namespace seqconv::internal {
@@ -30,21 +31,6 @@ void stop_if_asked() {
 
 /// A process that is not the first waits so long for its files to be seen.
 constexpr auto kMostDelayOfFiles = std::chrono::seconds(3);
-
-/// Of binarised data both files decide the ids, of lists the stories too.
-std::string content_of(const TextSource& source, uint64_t (*sum)(const RootedPath&)) {
-  if (holds_ids(source)) {
-    const FairseqFiles files = fairseq_files(source.file);
-    return checksum_text(sum(files.index)) + "+" + checksum_text(sum(files.data));
-  }
-  const auto files = files_of(source);
-  if (files.size() == 1)
-    return checksum_text(sum(files[0]));
-  std::string sums;
-  for (const auto& file : files)
-    sums += checksum_text(sum(file));
-  return checksum_text(checksum(sums));
-}
 
 /// Changes whenever config.json says something else about the text.
 std::string text_key(const RunFolder& folder) {
@@ -80,6 +66,39 @@ void encode_data(RunSetup& setup, const Json& inputs) {
   setup.settings["threads"] = at::get_num_threads();
   setup.settings["processes"] = setup.communicator->size();
   setup.data = prepare_data(setup.folder.data(), inputs, setup.task->recipes());
+}
+
+/// Makes the task of the configuration, whose validation text is that which was held out where
+/// none is given.
+void make_task_of(RunSetup& setup, at::Device device, bool is_there) {
+  if (holds_out(setup.config)) {
+    const auto folder = setup.folder.training();
+    setup.config.data.held_out =
+        is_there ? open_held_out(setup.config, folder) : hold_out(setup.config, folder);
+    if (setup.communicator->is_first())
+      check_validation_text(setup.config, is_there);
+  }
+  setup.task = make_task(setup.config, device);
+}
+
+/// Options that a resumed run is told anew are the model's too, as validation has it.
+void choose_decoding(bool fits, RunSetup& setup) {
+  const auto decoding = setup.task->decoding_for(*setup.data.train.samples, fits);
+  if (!decoding)
+    return;
+  setup.config.decoding = *decoding;
+  if (!setup.communicator->is_first())
+    return;
+  write_decoding(setup.folder.root, *decoding);
+  if (!fits)
+    return;
+  write_settings(setup);
+  log_info(
+      "translations have at most ",
+      decoding->max_length_a,
+      " x source length + ",
+      decoding->max_length_b,
+      " tokens, by the training text (decoding.max_length_a, max_length_b)");
 }
 
 /// Takes the folder, in which another process may have trained until now.
@@ -172,10 +191,6 @@ void go_on(Json inputs, RunSetup& setup) {
   check_same_inputs(inputs_before, inputs);
   setup.task->open(setup.folder.root);
   write_settings(setup);
-  // Options that the run is told anew are the model's too, as validation has
-  // it.
-  if (setup.config.task == Task::kTranslation)
-    write_decoding(setup.folder.root, setup.config.decoding);
   encode_data(setup, inputs);
   setup.resumed = saved.position;
   warn_of_other_checkpoints(setup);
@@ -201,7 +216,7 @@ std::string describe_setup(const RunSetup& setup) {
 
 /// In another process than the first: opens what that one has made. It writes
 /// nothing.
-void join(const Json& made, RunSetup& setup) {
+void join(const Json& made, at::Device device, RunSetup& setup) {
   const RunFolder& folder = setup.folder;
   const std::string stamp = made.at("stamp");
   SEQCONV_CHECK(
@@ -214,13 +229,14 @@ void join(const Json& made, RunSetup& setup) {
         state_mark(folder) == made.at("state"), "'", folder.state().string(), "' is another there");
     read_options(made.at("position"), "position", setup.resumed.emplace());
   }
+  make_task_of(setup, device, /*is_there=*/true);
   setup.task->open(folder.root);
   setup.data = open_prepared_data(folder.data(), stamp, setup.task->recipes());
 }
 
 /// The others join the first, or all fail with the words of the lowest rank
 /// that cannot.
-void join_the_first(RunSetup& setup) {
+void join_the_first(at::Device device, RunSetup& setup) {
   Communicator& processes = *setup.communicator;
   if (processes.size() == 1)
     return;
@@ -229,7 +245,7 @@ void join_the_first(RunSetup& setup) {
   std::string fault;
   try {
     if (!processes.is_first())
-      join(Json::parse(made), setup);
+      join(Json::parse(made), device, setup);
   } catch (const Error& error) {
     fault =
         concat("rank ", processes.rank(), " cannot use what rank 0 has prepared: ", error.what());
@@ -356,37 +372,14 @@ void check_output(const TrainRequest& request) {
   check_own_run(folder);
 }
 
-Json describe_files(const DataOptions& data, uint64_t (*sum)(const RootedPath&)) {
-  Json described = Json::object();
-  const auto add = [&](const char* key, const std::vector<std::string>& files, bool both = false) {
-    Json& sums = described[key] = Json::array();
-    for (const std::string& file : files) {
-      try {
-        sums.push_back(
-            content_of(both ? data.source_of(file, PairSide::kSource) : TextSource(file), sum));
-      } catch (const Error& error) {
-        fail("data.", key, ": ", error.what());
-      }
-    }
-  };
-  add("train_source", data.train_source);
-  add("train_target", data.train_target);
-  add("valid_source", data.valid_source);
-  add("valid_target", data.valid_target);
-  add("train", data.train, /*both=*/true);
-  add("valid", data.valid, /*both=*/true);
-  return described;
-}
-
 RunSetup set_up_run(const TrainRequest& request, std::shared_ptr<Communicator> communicator) {
   RunSetup setup;
-  setup.clock = [begun = std::chrono::steady_clock::now()] {
+  setup.clock = [begun = request.begun] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   };
   setup.communicator = std::move(communicator);
   setup.config = request.config;
   setup.folder.root = {request.output, request.links};
-  setup.task = make_task(request.config, request.device);
   Communicator& processes = *setup.communicator;
   const DataOptions& data = request.config.data;
   if (processes.size() > 1)
@@ -394,15 +387,18 @@ RunSetup set_up_run(const TrainRequest& request, std::shared_ptr<Communicator> c
   Json inputs;  // of the corpus that the first alone reads
   if (processes.is_first()) {
     inputs = describe_files(data);
-    check_validation_text(request.config, request.resume);
+    if (!holds_out(request.config))
+      check_validation_text(request.config, request.resume);
     take_folder(request, setup);
+    make_task_of(setup, request.device, /*is_there=*/request.resume);
   }
   check_shared_folder(processes, setup.folder.training());
   if (processes.is_first() && request.resume)
     go_on(inputs, setup);
   else if (processes.is_first())
     begin(request, inputs, setup);
-  join_the_first(setup);
+  join_the_first(request.device, setup);
+  choose_decoding(request.fits_lengths, setup);
   if (!request.resume)
     share_parameters(processes, *setup.task->model());
   return setup;

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "base/checksum.h"
 #include "base/folder_lock.h"
 #include "train/checkpoint.h"
 #include "train/processes/communicator.h"
@@ -34,10 +33,6 @@ struct RunSetup {
 /// Checks that the output folder fits the request: UsageError when it holds a
 /// run or a model and --resume is missing, or when there is nothing to resume.
 void check_output(const TrainRequest& request);
-
-/// Checksums of all files of [data], made by `sum`; Error naming the key of a
-/// file that cannot be read.
-Json describe_files(const DataOptions& data, uint64_t (*sum)(const RootedPath&) = file_checksum);
 
 /// Takes the folder for the run, then prepares text, data and model, or opens
 /// those of the run that is resumed. The first process does it; the others

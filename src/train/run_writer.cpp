@@ -112,8 +112,10 @@ void RunWriter::save_averaged(
       {"format", "pt"},
       {"update", std::to_string(position.update)},
       {"epoch", std::to_string(position.epoch)}};
-  if (average.is_kept())
-    metadata["ema_decay"] = Json(average.decay()).dump();
+  if (const AverageOptions& options = average.options(); options.share > 0)
+    metadata["ema_share"] = Json(options.share).dump();
+  else if (average.is_kept())
+    metadata["ema_decay"] = Json(options.decay).dump();
   save_parameters(file, *setup_.task->model(), metadata);
 }
 

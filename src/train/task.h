@@ -35,6 +35,9 @@ class TrainingTask {
   virtual const TextOptions& text_options() const = 0;
   /// Vocabulary sizes and the like: fields of the "start" record.
   virtual Json describe() const = 0;
+  /// Returns how translations are searched for, with limits that fit the training samples where
+  /// `fits` asks for them; nothing for a language model.
+  virtual std::optional<DecodingOptions> decoding_for(const SampleSource& training, bool fits) = 0;
   /// Symbols that the model predicts.
   virtual int64_t target_vocabulary() const = 0;
 

@@ -30,7 +30,7 @@ TrainLoop::TrainLoop(RunSetup setup)
       parameters_(*setup_.task->model()),
       shares_(setup_.communicator, parameters_, training().shard_optimizer),
       optimizer_(setup_.config.optimizer, shares_.own(parameters_.values())),
-      average_(training().ema_decay, parameters_.values(), shares_),
+      average_(training().average(), parameters_.values(), shares_),
       gradients_(*setup_.task->model(), parameters_, setup_.communicator),
       batches_(setup_.data.train.samples, setup_.config.batching, seed_of(setup_.config)),
       valid_batches_(valid_batches_of(setup_)),

@@ -2,6 +2,7 @@
 
 #include <c10/core/Device.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -28,6 +29,10 @@ struct TrainRequest {
   /// Keys of [text] that the configuration gives, and does not leave at their
   /// defaults: with init_from they must fit that model's text.
   std::set<std::string> named_text;
+  /// Limits of length that nothing gives fit the training text (train/length_limits.h).
+  bool fits_lengths = false;
+  /// The minutes of a run (training.max_minutes) count from here.
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };
 
 /// Trains a model. Prepares text and data in the model folder,

@@ -7,6 +7,7 @@
 #include "text/symbol_count.h"
 #include "train/binarised_data.h"
 #include "train/given_text.h"
+#include "train/length_limits.h"
 #include "train/settings.h"
 #include "train/task.h"
 
@@ -100,6 +101,11 @@ class TranslationTask : public TrainingTask {
     return {
         {"source_vocabulary", loaded_.model->source_vocabulary()},
         {"target_vocabulary", loaded_.model->target_vocabulary()}};
+  }
+  std::optional<DecodingOptions> decoding_for(const SampleSource& training, bool fits) override {
+    if (fits)
+      fit_length_limits(training, config_.decoding);
+    return loaded_.decoding = config_.decoding;
   }
   int64_t target_vocabulary() const override { return loaded_.model->target_vocabulary(); }
 

@@ -1,4 +1,5 @@
-"""Every command of docs/translating.md, run in order in an empty folder.
+"""Every command of docs/translating.md, run in order in an empty folder, and those of
+docs/your_own_data.md in one with a little text, in seconds rather than minutes.
 
 A block that begins with ```bash is run by bash -euo pipefail; one that begins
 with ```bash fails must end with an error. A block ```text right behind it is
@@ -6,6 +7,7 @@ what they write, standard error included; three dots in it stand for anything.
 Blocks of other kinds are only shown.
 """
 
+import lzma
 import os
 import pathlib
 import re
@@ -14,9 +16,12 @@ import sys
 import unittest
 
 sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).parents[1] / "support"))
+import made_up_translation
+import real_text
 import support
 
-DOCUMENT = support.ROOT / "docs" / "translating.md"
+DOCUMENTS = support.ROOT / "docs"
 BLOCK = re.compile(r"^```(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -47,16 +52,34 @@ def matches(wanted, output):
     return re.fullmatch(".*?".join(parts), output.rstrip("\n"), re.DOTALL)
 
 
+def write_text(folder):
+    """3,000 pairs, real ones where there are any, sorted by length."""
+    packed = real_text.find("tatoeba-de-en")
+    if packed:
+        sides = [lzma.open(packed / f"train.{side}.xz", "rt").readlines() for side in ("de", "en")]
+        pairs = list(zip(*sides))[20000::48][:3000]
+    else:
+        made_up_translation.write_pairs(folder / "made", 3000, seed=1)
+        sides = [(folder / f"made.{side}").open().readlines() for side in ("src", "tgt")]
+        pairs = sorted(zip(*sides), key=lambda pair: len(pair[1]))
+    for side, column in (("de", 0), ("en", 1)):
+        (folder / f"train.{side}").write_text("".join(pair[column] for pair in pairs))
+
+
+def in_seconds(script):
+    """With three seconds for a minute."""
+    return re.sub(r"--minutes (\d+)", lambda match: f"--minutes {int(match[1]) / 20}", script)
+
+
 class Document(unittest.TestCase):
-    def test_every_command_does_what_is_said(self):
-        folder = support.scratch()
+    def check(self, name, folder, change=lambda script: script):
         path = os.pathsep.join([os.fspath(support.PROGRAM.parent), os.environ["PATH"]])
-        steps = commands(DOCUMENT.read_text(encoding="utf-8"))
-        self.assertGreater(len(steps), 10)
+        steps = commands((DOCUMENTS / name).read_text(encoding="utf-8"))
+        self.assertGreater(len(steps), 5)
         for line, script, must_fail, wanted in steps:
             with self.subTest(line=line):
                 done = subprocess.run(
-                    ["bash", "-euo", "pipefail", "-c", script],
+                    ["bash", "-euo", "pipefail", "-c", change(script)],
                     cwd=folder, env={**os.environ, "PATH": path},
                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT, timeout=support.TIMEOUT, check=False,
@@ -68,6 +91,14 @@ class Document(unittest.TestCase):
                         matches(wanted, output),
                         f"line {line}: wanted\n{wanted}\nbut got\n{output}",
                     )
+
+    def test_translating_does_what_is_said(self):
+        self.check("translating.md", support.scratch())
+
+    def test_your_own_data_does_what_is_said(self):
+        folder = support.scratch()
+        write_text(folder)
+        self.check("your_own_data.md", folder, in_seconds)
 
 
 if __name__ == "__main__":

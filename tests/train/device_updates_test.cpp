@@ -33,7 +33,7 @@ struct SmallRun {
         setup(std::move(run_setup)),
         parameters(*setup.task->model()),
         optimizer(config.optimizer, parameters.values()),
-        average(config.training.ema_decay, parameters.values()),
+        average(config.training.average(), parameters.values()),
         gradients(*setup.task->model(), parameters, setup.communicator),
         batches(setup.data.train.samples, config.batching, 1),
         position(begin),

@@ -1,6 +1,8 @@
 #include "train/parameter_average.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -30,7 +32,7 @@ std::vector<double> mean_by_definition(const std::vector<at::Tensor>& history, d
 TEST(ParameterAverage, IsTheMeanOfItsDefinitionAfterEveryUpdate) {
   for (const double decay : {0.3, 0.9, 0.999, 0.9999999}) {
     const at::Tensor values = at::rand({37});
-    ParameterAverage average(decay, values);
+    ParameterAverage average({.decay = decay}, values);
     std::vector<at::Tensor> history;
     for (int64_t update = 1; update <= 60; ++update) {
       values.copy_(at::rand({37}));
@@ -45,9 +47,34 @@ TEST(ParameterAverage, IsTheMeanOfItsDefinitionAfterEveryUpdate) {
   }
 }
 
+TEST(ParameterAverage, OfAShareIsThatOfTheLastUpdates) {
+  const at::Tensor values = at::zeros({1});
+  ParameterAverage average({.share = 0.1}, values);
+  // The parameters of update i are i: the mean age is a share of all updates, about.
+  for (int64_t update = 1; update <= 2000; ++update) {
+    values.fill_(static_cast<float>(update));
+    average.add(update);
+    const double age = static_cast<double>(update) - average.values().item<double>();
+    if (update <= 10) {
+      ASSERT_EQ(age, 0) << update;
+    }
+    // By definition m(n) = m(n-1) + (p(n) - m(n-1)) / (share n): ages tend to share / (1 + share).
+    if (update == 2000) {
+      ASSERT_NEAR(age / 2000, 0.1 / 1.1, 0.002);
+    }
+  }
+  at::Tensor again = at::zeros({1});
+  ParameterAverage on_device({.share = 0.1}, again);
+  for (int64_t update = 1; update <= 2000; ++update) {
+    again.fill_(static_cast<float>(update));
+    on_device.add_where(at::ones({}, at::kBool), at::full({}, update, at::kDouble));
+  }
+  EXPECT_NEAR(on_device.values().item<double>(), average.values().item<double>(), 0.05);
+}
+
 TEST(ParameterAverage, BeginsWithTheParametersOfTheFirstUpdateToTheBit) {
   const at::Tensor values = at::rand({5});
-  ParameterAverage average(0.99, values);
+  ParameterAverage average({.decay = 0.99}, values);
   EXPECT_TRUE(average.values().equal(values));  // nothing better before it
   values.fill_(1e-20);
   values[2].fill_(-3e30);
@@ -57,7 +84,7 @@ TEST(ParameterAverage, BeginsWithTheParametersOfTheFirstUpdateToTheBit) {
 
 TEST(ParameterAverage, ChangesPlacesWithTheParametersWhileItIsInUse) {
   const at::Tensor values = at::rand({5});
-  ParameterAverage average(0.5, values);
+  ParameterAverage average({.decay = 0.5}, values);
   average.add(1);
   values.copy_(at::rand({5}));
   const at::Tensor parameters = values.clone();
@@ -81,7 +108,7 @@ TEST(ParameterAverage, ChangesPlacesWithTheParametersWhileItIsInUse) {
 TEST(ParameterAverage, IsNotKeptWithoutADecay) {
   const at::Tensor values = at::rand({5});
   const at::Tensor before = values.clone();
-  ParameterAverage none(0, values);
+  ParameterAverage none({.decay = 0}, values);
   none.add(1);
   const ParameterAverage::InUse in_use(none);
   EXPECT_FALSE(none.is_kept());
@@ -95,7 +122,7 @@ TEST(ParameterAverage, HasTheSameBitsWithAnyNumberOfThreads) {
   for (const int number : {1, 3}) {
     at::set_num_threads(number);
     const at::Tensor values = at::zeros({300'001});
-    ParameterAverage average(0.9, values);
+    ParameterAverage average({.decay = 0.9}, values);
     for (int64_t update = 1; update <= 3; ++update) {
       float* first = values.mutable_data_ptr<float>();
       for (int64_t i = 0; i < values.numel(); ++i)

@@ -14,7 +14,7 @@
 namespace seqconv::internal {
 
 struct TrainArguments {
-  std::string config;                  ///< a file
+  std::string config;                  ///< a file; "" where overrides say all
   std::string configurations;          ///< folder of those that go by name
   std::vector<std::string> overrides;  ///< --set key=value
   std::string output;
@@ -37,7 +37,7 @@ struct BackendArguments {
 enum class ConfigFormat { kToml, kMarkdown };
 
 /// Raised whenever anything in this file changes.
-inline constexpr int kEngineVersion = 11;
+inline constexpr int kEngineVersion = 12;
 
 /// The functions of libseqconv_engine.so, found by the name of its one
 /// exported symbol, `extern "C" const EngineTable* seqconv_engine()`. They

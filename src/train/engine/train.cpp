@@ -1,11 +1,15 @@
+#include <chrono>
+
 #include "base/log.h"
 #include "base/mapping_faults.h"
 #include "base/markdown.h"
 #include "base/options.h"
 #include "base/signals.h"
 #include "libtorch/backend/libtorch_errors.h"
+#include "train/auto_settings.h"
 #include "train/options.h"
 #include "train/processes/processes.h"
+#include "train/run_table.h"
 #include "train/trainer.h"
 
 #include "train/engine/functions.h"
@@ -15,13 +19,26 @@ namespace seqconv::internal::engine {
 namespace {
 
 void train(const TrainArguments& arguments, std::shared_ptr<Communicator> processes) {
-  Json table = load_toml(arguments.config, arguments.configurations);
+  TrainRequest request;
+  request.begun = std::chrono::steady_clock::now();
+  Json table = Json::object();
+  if (!arguments.config.empty())
+    table = load_toml(arguments.config, arguments.configurations);
+  if (table.is_object() && !table.contains("sizes") && says_nothing_of_sizes(table))
+    table["sizes"] = std::string(enum_name(Sizes::kAuto));
   for (const std::string& assignment : arguments.overrides)
     apply_override(table, assignment);
-  TrainRequest request;
   if (table.is_object() && table.contains("text") && table["text"].is_object())
     for (const auto& [key, value] : table["text"].items())
       request.named_text.insert(key);
+  request.fits_lengths = find_key(table, "decoding.max_length_a") == nullptr &&
+      find_key(table, "decoding.max_length_b") == nullptr;
+  // From here on a first signal saves and leaves.
+  catch_stop_signals();
+  table = complete_table(
+      std::move(table),
+      {arguments.output, arguments.resume, arguments.init_from, arguments.links, arguments.dry_run},
+      *processes);
   request.config = read_train_config(table);
   request.output = arguments.output;
   request.resume = arguments.resume;
@@ -30,8 +47,6 @@ void train(const TrainArguments& arguments, std::shared_ptr<Communicator> proces
   request.config.data.links = arguments.links;
   request.dry_run = arguments.dry_run;
   set_threads(request.config.training.threads);
-  // From here on a first signal saves and leaves.
-  catch_stop_signals();
   report_mapping_faults();
   train_model(request, std::move(processes));
 }
