@@ -180,6 +180,27 @@ std::string Translator::cut_note(const Sentence& sentence, const Hypothesis& bes
       "the translation may be cut: it reaches the end of the model's ", most, " positions");
 }
 
+void LimitCount::add(const TranslationOutcome& result) {
+  translations += !result.translations.empty();
+  at_limit += result.at_limit;
+}
+
+std::string LimitCount::warning(const OptionNames& names) const {
+  if (at_limit < 3 || 100 * at_limit < translations)
+    return "";
+  return concat(
+      at_limit,
+      " of ",
+      translations,
+      " translations have as many tokens as they may and are cut there, as loops are: see ",
+      names("no_repeat_ngram"),
+      ", ",
+      names("max_length_a"),
+      " and ",
+      names("max_length_b"),
+      ", or train longer");
+}
+
 /// The decoder of a batch. Prefixes must come, whatever is listed: their words
 /// are listed too.
 std::unique_ptr<StepDecoder> Translator::start(const Group& group) const {
@@ -228,6 +249,9 @@ void Translator::give(const Sentence& sentence, const std::vector<Hypothesis>& a
   std::string note = cut_note(sentence, found.front());
   if (!note.empty())
     sentence.result->notes.push_back(std::move(note));
+  const int64_t most = maximum_length(
+      sentence.search, sentence.input.source_length, or_no_limit(system_.backend->limits().target));
+  sentence.result->at_limit = std::ssize(found.front().tokens) > most;
   sentence.result->translations = std::move(translations);
 }
 

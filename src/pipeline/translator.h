@@ -38,6 +38,18 @@ struct TranslationInput : TranslationRequest {
 struct TranslationOutcome : TranslationResult {
   SymbolCount symbols;      ///< of the line
   bool source_cut = false;  ///< to the model's max_source_tokens: the first note
+  bool at_limit = false;    ///< the best translation has as many tokens as it may
+};
+
+/// Counts translations that end at their limit of length: loops, mostly.
+struct LimitCount {
+  int64_t translations = 0;
+  int64_t at_limit = 0;
+
+  void add(const TranslationOutcome& result);
+  /// "81 of 2035 translations ...", naming the options that change it; "" where fewer than a
+  /// hundredth of them end so, or fewer than three.
+  std::string warning(const OptionNames& names) const;
 };
 
 /// Holds what the caller of a translation has to say and wants to hear.

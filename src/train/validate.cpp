@@ -55,6 +55,7 @@ std::optional<std::vector<std::string>> translate_lines(
     size_t begin,
     size_t end,
     const ValidationStop& stop) {
+  LimitCount limits;
   std::vector<std::string> hypotheses;
   for (size_t i = begin; i < end && !stop.asked(); i += kLinesAtATime) {
     const auto first = sources.begin() + static_cast<int64_t>(i);
@@ -69,8 +70,11 @@ std::optional<std::vector<std::string>> translate_lines(
         return std::nullopt;
       }
       hypotheses.push_back(result.translations.front().text);
+      limits.add(result);
     }
   }
+  if (const std::string warning = limits.warning("decoding"); !warning.empty())
+    log_warning("validation: ", warning);
   return hypotheses;
 }
 

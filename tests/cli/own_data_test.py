@@ -70,6 +70,11 @@ class FilesAlone(unittest.TestCase):
         limits = json.loads((self.folder / "pairs" / "config.json").read_text())["decoding"]
         self.assertGreater(limits["max_length_a"], 0.5)
         self.assertLess(limits["max_length_b"], 100)
+        source = (self.folder / "train.src").read_bytes()
+        cut = run("translate", "--model", self.folder / "pairs", "--max-length-a", "0",
+                  "--max-length-b", "2", stdin=source)
+        self.assertIn("of 600 translations have as many tokens as they may", cut.message)
+        self.assertIn("--max-length-a", cut.message)
         again = run("train", "--resume", "--minutes", "0.15", "--output", self.folder / "pairs")
         self.assertEqual(again.code, 0, again.message)
         self.assertIn("going on in epoch", again.message)

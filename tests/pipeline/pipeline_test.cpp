@@ -175,6 +175,28 @@ TEST_F(PipelineTest, APrefixIsKept) {
   EXPECT_THAT(found[0].translations[0].text, ::testing::StartsWith("acht sieben"));
 }
 
+TEST_F(PipelineTest, TranslationsThatEndAtTheirLimitAreCounted) {
+  TranslatorOptions options;
+  options.search.max_length_b = 2;
+  const auto found = Translator(open({"model"}), options)
+                         .translate({{"eins zwei"}, {"drei"}, {"fünf acht"}, {""}});
+  LimitCount count;
+  int64_t at_limit = 0;
+  for (const TranslationOutcome& result : found) {
+    EXPECT_EQ(result.at_limit, result.translations.at(0).tokens.size() == 3);  // </s> too
+    at_limit += result.at_limit;
+    count.add(result);
+  }
+  EXPECT_EQ(count.translations, 4);
+  EXPECT_EQ(count.at_limit, at_limit);
+  count = {.translations = 299, .at_limit = 3};
+  EXPECT_THAT(
+      count.warning("decoding"),
+      ::testing::AllOf(HasSubstr("3 of 299 translations"), HasSubstr("decoding.no_repeat_ngram")));
+  count.translations = 301;
+  EXPECT_EQ(count.warning("decoding"), "");
+}
+
 TEST_F(PipelineTest, ScoresAreThoseOfTheSearch) {
   TranslatorOptions options;
   options.search.max_length_b = 8;

@@ -178,6 +178,8 @@ class BufferedLines : public TranslationLists {
     reach(end);
     if (symbols_.is_mostly_unknown())
       log_warning("the input: ", symbols_.warning());
+    if (const std::string warning = limits_.warning(arguments_.names); !warning.empty())
+      log_warning(warning);
     if (arguments_.stats)
       log_info(
           meter_.summary(),
@@ -243,6 +245,7 @@ class BufferedLines : public TranslationLists {
 
   void write_line(RequestOrigin& origin, const TranslationOutcome& result) {
     symbols_ += result.symbols;
+    limits_.add(result);
     progress_.cut += result.source_cut;
     // Cuts that the model wants are counted, not told one by one.
     for (size_t i = result.source_cut ? 1 : 0; i < result.notes.size(); ++i)
@@ -271,6 +274,7 @@ class BufferedLines : public TranslationLists {
   int64_t blank_before_;
   FailedLines failed_;
   Meter meter_;
+  LimitCount limits_;
   SymbolCount symbols_;
   PartFiles* part_;
   std::ostream& out_;
