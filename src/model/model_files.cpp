@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/made_once.h"
 #include "base/safetensors.h"
+#include "model/model_checkpoints.h"
 #include "model/model_description.h"
 
 /// Checks of the files of models against each other and their descriptions.
@@ -124,7 +125,7 @@ void check_output_folder(const fs::path& output) {
 const std::vector<std::string>& model_file_names() {
   static MadeOnce<std::vector<std::string>> names;
   return names.get([] {
-    std::vector<std::string> all = {"config.json", "model.safetensors"};
+    std::vector<std::string> all = {"config.json", "model.safetensors", kLastParameters};
     for (const std::string side : {"", "source.", "target."})
       for (const char* text : {"dict.txt", "bpe.codes", "sentencepiece.model"})
         all.push_back(side + text);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "model/descriptions_in_use.h"
+#include "model/model_checkpoints.h"
 #include "model/model_description.h"
 
 namespace seqconv::internal {
@@ -92,6 +93,7 @@ void write_model_folder(
   write_file_atomically(folder / "config.json", unfinished_config());
   fs::rename(written, file, error);
   SEQCONV_CHECK(!error, "cannot write '", file.string(), "': ", error.message());
+  fs::remove(folder / kLastParameters, error);  // of the model that was there
   describe();
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/rooted_path.h"
+#include "model/model_checkpoints.h"
 
 namespace seqconv::internal {
 
@@ -13,7 +14,11 @@ struct RunFolder {
   RootedPath root;
 
   std::filesystem::path config() const { return root / "config.json"; }
-  std::filesystem::path best() const { return root / "model.safetensors"; }
+  RootedPath best() const { return root / "model.safetensors"; }
+  /// The parameters of the last update, where the run has ended and they are not the best.
+  RootedPath last() const { return root / kLastParameters; }
+  /// The best of the run as its state counts, while that of a stop lies in its place.
+  RootedPath kept_best() const { return root / "training/best.safetensors"; }
   std::filesystem::path training() const { return root / "training"; }
   RootedPath state() const { return root / "training/state.safetensors"; }
   RootedPath metrics() const { return root / "training/metrics.jsonl"; }
@@ -28,7 +33,9 @@ struct RunFolder {
   /// checkpoints/update-00001234.safetensors
   std::filesystem::path checkpoint(int64_t update) const;
 
-  bool holds_model() const { return std::filesystem::exists(best()); }
+  bool holds_model() const {
+    return std::filesystem::exists(best()) || std::filesystem::exists(last());
+  }
   bool holds_state() const { return std::filesystem::exists(state()); }
 };
 

@@ -107,7 +107,10 @@ bool RunPlan::knows_pace() const {
 double RunPlan::validation_seconds() const {
   if (validation_ >= 0)
     return validation_;
-  const double batch = pace_ / static_cast<double>(config_.training.accumulate);
+  const double pace = pace_ > 0 || position_.update == 0
+      ? pace_
+      : position_.seconds / static_cast<double>(position_.update);
+  const double batch = pace / static_cast<double>(config_.training.accumulate);
   return batch * static_cast<double>(valid_batches_) * validation_factor(config_.training);
 }
 

@@ -52,11 +52,12 @@ class RunPlan {
   /// Seconds left of training.max_minutes; -1 without it.
   double seconds_left() const;
 
+  /// Seconds that a validation will take: those of the last, else a guess by the pace.
+  double validation_seconds() const;
+
  private:
   void measure_pace();
   bool knows_pace() const;
-  /// Seconds that the validation at the end will take.
-  double validation_seconds() const;
   /// The updates that fit into the time left, beside the validations among them.
   int64_t updates_that_fit() const;
   /// Returns the end that the run should have now.

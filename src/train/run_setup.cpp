@@ -271,7 +271,8 @@ void share_parameters(Communicator& processes, const SequenceModel& model) {
 
 /// The files that a run writes into its folder when it begins or saves.
 std::vector<std::filesystem::path> written_files(const RunFolder& folder) {
-  std::vector<std::filesystem::path> files = {folder.state(), folder.metrics(), folder.settings()};
+  std::vector<std::filesystem::path> files = {
+      folder.state(), folder.metrics(), folder.settings(), folder.kept_best()};
   for (const std::string& name : model_file_names())
     files.push_back(folder.root / name);
   return files;

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/checksum.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "libtorch/backend/parameters.h"
@@ -24,6 +26,14 @@ std::vector<Json> records_of(const std::filesystem::path& log, int64_t update) {
       found.push_back(std::move(record));
   }
   return found;
+}
+
+/// Replaces `to` by the bytes of `from`; a link stays one.
+void copy_whole(const RootedPath& from, const std::filesystem::path& to) {
+  const MappedFile file(from);
+  AtomicFile copy(to);
+  copy.write(file.bytes().data(), file.bytes().size());
+  copy.commit();
 }
 
 }  // namespace
@@ -53,6 +63,37 @@ void RunWriter::write_record(const Json& record) {
     metrics_->write(record);
   if (events_)
     events_->write(record);
+}
+
+void RunWriter::write_passing_record(const Json& record) {
+  if (metrics_)
+    metrics_->write(record);
+}
+
+void RunWriter::promote_last() {
+  const Saving saving;
+  const RunFolder& folder = setup_.folder;
+  if (writes_) {
+    copy_whole(folder.best(), folder.kept_best());
+    copy_whole(folder.last(), folder.best());
+    std::filesystem::remove(folder.last());
+  }
+  wait_for_the_first();
+}
+
+void RunWriter::leave_stop(const Position& position) {
+  const RunFolder& folder = setup_.folder;
+  std::error_code none;
+  if (writes_ && std::filesystem::exists(folder.kept_best(), none)) {
+    const Saving saving;
+    // It is no best of another state that was put in the place of the run's own.
+    if (update_of_parameters(folder.kept_best()) == position.model_update)
+      copy_whole(folder.kept_best(), folder.best());
+    std::filesystem::remove(folder.kept_best());
+  }
+  if (writes_)
+    std::filesystem::remove(folder.last(), none);
+  wait_for_the_first();
 }
 
 void RunWriter::write_parameters(
@@ -125,7 +166,7 @@ void RunWriter::write_state(Position& position, const RunTensors& tensors) {
     position.metrics_records = metrics_->records();
   if (writes_ || tensors.shares.is_cut())
     save_state(setup_.folder.state(), position, setup_.settings, tensors);
-  wait_for_the_first();
+  leave_stop(position);
 }
 
 void RunWriter::wait_for_the_first() const {

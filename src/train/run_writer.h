@@ -22,9 +22,18 @@ class RunWriter {
   /// Opens the files of the records, which go on where the run stands.
   void open_records(const Position& position);
   void write_record(const Json& record);
+  /// Writes a record that a run which goes on takes back: the curves are without it.
+  void write_passing_record(const Json& record);
   /// The model's parameters, their average where one is kept.
   void write_parameters(
       const std::filesystem::path& file, const Position& position, ParameterAverage& average);
+  /// Makes the parameters of model.last.safetensors the model; the best that the state knows is
+  /// kept for a run that goes on. All processes call it.
+  void promote_last();
+  /// Gives the folder what an uninterrupted run would have: the best that the state knows is the
+  /// model again, and the last parameters of the stop go. `position` is that of the state, or a
+  /// later one with the same best. All processes call it, as often as they like.
+  void leave_stop(const Position& position);
   /// A checkpoint of the present update, which `position` notes. One that
   /// another run has left under this name is set aside.
   void write_checkpoint(Position& position, ParameterAverage& average);

@@ -213,12 +213,7 @@ void TrainLoop::validate() {
             averaged.end();  // the state that is saved has each in its place
             stop_for(signal);
           }};
-  ValidationResult result;
-  result.loss = validation_loss(
-      *setup_.task->model(), *valid_batches_, loss_options(training()), processes(), stop);
-  if (const auto metrics = training().metrics(); !metrics.empty()) {
-    result.scores = setup_.task->validation_scores(metrics, processes(), stop);
-  }
+  ValidationResult result = measure_parameters(stop);
   averaged.end();
   state_is_last_ = false;
   result.best = is_gain(result) && can_be_saved();
@@ -229,6 +224,15 @@ void TrainLoop::validate() {
   position_.validation_due = false;
   position_.validated_update = position_.update;
   plan_.add_validation(setup_.clock() - begun);
+}
+
+ValidationResult TrainLoop::measure_parameters(const ValidationStop& stop) {
+  ValidationResult result;
+  result.loss = validation_loss(
+      *setup_.task->model(), *valid_batches_, loss_options(training()), processes(), stop);
+  if (const auto metrics = training().metrics(); !metrics.empty())
+    result.scores = setup_.task->validation_scores(metrics, processes(), stop);
+  return result;
 }
 
 /// What the best checkpoint is chosen by.
@@ -290,6 +294,7 @@ void TrainLoop::save_checkpoint() {
 }
 
 void TrainLoop::write_model() {
+  writer_.leave_stop(position_);
   position_.model_update = position_.update;
   writer_.write_parameters(setup_.folder.best(), position_, average_);
 }
@@ -314,60 +319,6 @@ void TrainLoop::stop_if_asked() {
 
 int TrainLoop::any_signal() {
   return static_cast<int>(processes().largest(stop_signal()));
-}
-
-void TrainLoop::stop_for(int signal) {
-  static const Saving leaving;  // to the end of the program
-  progress_.clear();
-  const bool saved = state_is_last_ || can_be_saved();
-  if (saved && !state_is_last_)
-    save_state_file();
-  // A run that has no best model yet leaves what it has learned.
-  const bool is_written = position_.model_update == position_.update;
-  if (saved && !position_.has_best && !is_written && position_.update > 0)
-    write_model();
-  writer_.write_record(end_record(position_, "interrupted"));
-  processes().barrier();  // with the first, which alone writes
-  throw Interrupted(
-      signal,
-      concat(
-          "interrupted in epoch ",
-          position_.epoch,
-          " after update ",
-          position_.update,
-          saved ? "; the state is saved, go on with the same command and --resume"
-                : "; its parameters or the optimizer's are not finite, an earlier state stays",
-          model_text()));
-}
-
-std::string TrainLoop::model_text() const {
-  if (position_.model_update < 0)
-    return "; no model is written yet";
-  if (position_.model_update == position_.update)
-    return "; model.safetensors has the parameters of this update";
-  return concat(
-      "; model.safetensors has those of update ", position_.model_update, ", the best so far");
-}
-
-void TrainLoop::finish(const std::string& reason) {
-  position_.validation_due = valid_batches_ && position_.validated_update != position_.update;
-  position_.checkpoint_due = position_.validation_due || position_.saved_update != position_.update;
-  settle();
-  SEQCONV_CHECK(
-      position_.saved_update == position_.update,
-      "training has diverged: after its last update, ",
-      position_.update,
-      ", parameters or the optimizer's state are NaN or infinite. Lower schedule.learning_rate (",
-      setup_.config.schedule.learning_rate,
-      "). The last saved checkpoint is untouched");
-  writer_.write_record(end_record(position_, reason));
-  progress_.line(concat(
-      "training ends at training.",
-      reason,
-      ": ",
-      position_.update,
-      " updates in ",
-      duration_text(position_.seconds)));
 }
 
 }  // namespace seqconv::internal

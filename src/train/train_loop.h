@@ -41,6 +41,8 @@ class TrainLoop {
   void settle();
   void log_training();
   void validate();
+  /// Validates the parameters as they are now.
+  ValidationResult measure_parameters(const ValidationStop& stop);
   double measure(const ValidationResult& result) const;
   bool is_gain(const ValidationResult& result) const;
   void keep_best(const ValidationResult& result);
@@ -54,7 +56,16 @@ class TrainLoop {
   int any_signal();
   /// Tells which parameters the model has.
   std::string model_text() const;
-  /// Saves the state, and a model where there is none, and throws Interrupted, in all processes.
+  /// Writes the parameters of the last update where model.safetensors has others: beside it, or
+  /// in its place while no validation has chosen one.
+  void keep_last();
+  /// Tells whether a validation of the last update is wanted, and short enough.
+  bool validates_at_a_stop();
+  /// Validates the last update once the state is saved: its parameters become the model if they
+  /// are the best. A run that goes on does not know of it (RunWriter::leave_stop).
+  void validate_last();
+  /// Saves the state and the last parameters, validates these where that is short, and throws
+  /// Interrupted, in all processes.
   [[noreturn]] void stop_for(int signal);
   void finish(const std::string& reason);
 
@@ -79,6 +90,7 @@ class TrainLoop {
   std::unique_ptr<Updates> updates_;
   bool has_state_;              // whether the folder holds one of this run
   bool state_is_last_ = false;  // whether it is of this very place
+  bool last_is_kept_ = false;   // whether its parameters lie beside the model
   RunWriter writer_;
   Progress progress_;
 };

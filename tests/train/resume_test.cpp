@@ -1,3 +1,4 @@
+#include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -69,6 +70,27 @@ class Resume : public testing::TinyTask {
     TrainLoop(std::move(setup)).run();
   }
 
+  /// Makes the parameters so bad that no validation after it is a gain.
+  static void spoil(const RunSetup& setup) {
+    const at::NoGradGuard no_grad;
+    for (at::Tensor parameter : setup.task->model()->parameters())
+      parameter.mul_(30);
+  }
+
+  /// Trains until the end of an update, and gives the message of the stop.
+  static std::string stop_of(const TrainRequest& request, int64_t update, int64_t spoilt_at = -1) {
+    const auto message = testing::error_of<Interrupted>([&] {
+      train(request, [&](const RunSetup& setup, const Position& position) {
+        if (position.update == spoilt_at && position.micro_batch == 0)
+          spoil(setup);
+        if (position.update == update)
+          set_stop_signal(SIGTERM);
+      });
+    });
+    set_stop_signal(0);
+    return message;
+  }
+
   void expect_same(const std::string& one, const std::string& other) {
     const auto state = [&](const std::string& name) {
       return testing::tensors_of(path(name) / "training" / "state.safetensors");
@@ -96,23 +118,85 @@ class Resume : public testing::TinyTask {
 
 TEST_F(Resume, AStopLeavesAModelAndSaysWhichItIs) {
   TrainRequest piece = request("run");
-  const auto stop_at = [&](int64_t update) {
-    set_stop_signal(0);
-    const auto message = testing::error_of<Interrupted>([&] {
-      train(piece, [&](const RunSetup&, const Position& position) {
-        if (position.update == update)
-          set_stop_signal(SIGTERM);
-      });
-    });
-    set_stop_signal(0);
-    piece.resume = true;
-    return message;
-  };
-  EXPECT_THAT(stop_at(3), HasSubstr("model.safetensors has the parameters of this update"));
+  EXPECT_THAT(stop_of(piece, 3), HasSubstr("model.safetensors has the parameters of this update"));
   EXPECT_NO_THROW(load_model(path("run")));
   const std::string early = read_file(path("run") / "model.safetensors");
-  EXPECT_THAT(stop_at(7), HasSubstr("has those of update 5, the best so far"));
+  piece.resume = true;
+  EXPECT_THAT(stop_of(piece, 7), HasSubstr("model.safetensors has the parameters of this update"))
+      << "which are better than the best of update 5";
   EXPECT_FALSE(read_file(path("run") / "model.safetensors") == early);
+  EXPECT_FALSE(std::filesystem::exists(path("run") / kLastParameters));
+  const Json validation = records("run", "validation").back();
+  EXPECT_EQ(validation["update"], 7);
+  EXPECT_EQ(validation["at_stop"], true);
+  EXPECT_EQ(validation["best"], true);
+}
+
+TEST_F(Resume, TheLastParametersOfAStopGoOnceTheRunHasGoneOn) {
+  TrainRequest piece = request("pieces");
+  EXPECT_THAT(
+      stop_of(piece, 8, /*spoilt_at=*/6),
+      HasSubstr("; best model: update 5, model.safetensors; last: update 8, "
+                "model.last.safetensors"));
+  EXPECT_EQ(update_of_parameters(path("pieces") / "model.safetensors"), 5);
+  EXPECT_EQ(update_of_parameters(path("pieces") / kLastParameters), 8);
+  const auto last = testing::tensors_of(path("pieces") / kLastParameters);
+  EXPECT_NO_THROW(load_model(path("pieces") / kLastParameters));
+  EXPECT_EQ(records("pieces", "validation").back()["best"], false);
+  piece.resume = true;
+  piece.config.training.max_updates = 9;
+  train_model(piece);
+  EXPECT_EQ(update_of_parameters(path("pieces") / kLastParameters), 9);
+  EXPECT_NE(testing::tensors_of(path("pieces") / kLastParameters), last);
+  EXPECT_EQ(records("pieces", "validation").size(), 2u) << "that of the stop is taken back";
+}
+
+TEST_F(Resume, TheBestThatTheStateKnowsComesBackWhereARunGoesOn) {
+  train_model(request("whole"));
+  TrainRequest piece = request("pieces");
+  stop_of(piece, 7);
+  const auto kept = path("pieces") / "training" / "best.safetensors";
+  EXPECT_EQ(update_of_parameters(kept), 5);
+  EXPECT_EQ(update_of_parameters(path("pieces") / "model.safetensors"), 7);
+  piece.resume = true;
+  stop_of(piece, 8);
+  EXPECT_EQ(update_of_parameters(kept), 5) << "the run itself has not validated update 7";
+  train_model(piece);
+  EXPECT_FALSE(std::filesystem::exists(kept));
+  expect_same("whole", "pieces");
+}
+
+TEST_F(Resume, AValidationThatWouldTakeLongIsLeftOutAtAStop) {
+  RunSetup setup = set_up_run(request("run"));
+  double now = 0;
+  setup.clock = [&now] { return now += 70; };  // two looks, before and after a validation
+  setup.after_batch = [](const Position& position) {
+    if (position.update == 7)
+      set_stop_signal(SIGTERM);
+  };
+  EXPECT_THAT(
+      testing::error_of<Interrupted>([&] { TrainLoop(std::move(setup)).run(); }),
+      HasSubstr("; best model: update 5, model.safetensors; last: update 7"));
+  set_stop_signal(0);
+  EXPECT_EQ(records("run", "validation").size(), 1u);
+}
+
+TEST_F(Resume, AnEndLeavesTheLastParametersBesideTheBest) {
+  train(request("run"), [](const RunSetup& setup, const Position& position) {
+    if (position.update == 6 && position.micro_batch == 0)
+      spoil(setup);
+  });
+  EXPECT_EQ(update_of_parameters(path("run") / "model.safetensors"), 5);
+  EXPECT_EQ(update_of_parameters(path("run") / kLastParameters), 12);
+}
+
+TEST_F(Resume, WithoutValidationTextTheModelOfAStopIsTheLast) {
+  config_.data.valid_source = config_.data.valid_target = {};
+  config_.training.validate_bleu = false;
+  TrainRequest piece = request("run");
+  EXPECT_THAT(stop_of(piece, 7), HasSubstr("model.safetensors has the parameters of this update"));
+  EXPECT_EQ(update_of_parameters(path("run") / "model.safetensors"), 7);
+  EXPECT_FALSE(std::filesystem::exists(path("run") / kLastParameters));
 }
 
 TEST_F(Resume, APlanByMinutesIsKeptAndFallsToNothing) {

@@ -139,6 +139,8 @@ TEST(RunFolder, AFolderHoldsAModelOnceParametersAreThere) {
   folder.write("model.safetensors", "");
   EXPECT_TRUE(run.holds_model());
   EXPECT_FALSE(run.holds_state());
+  std::filesystem::rename(folder.path() / "model.safetensors", folder.path() / kLastParameters);
+  EXPECT_TRUE(run.holds_model());
 }
 
 }  // namespace
