@@ -108,6 +108,16 @@ CLI::Option* add_model(CLI::App& app, RootedPath& model) {
   return option->type_name("DIR")->required();
 }
 
+CLI::Option* add_checkpoint(CLI::App& app, std::string& checkpoint) {
+  return app
+      .add_option(
+          "--checkpoint",
+          checkpoint,
+          "Parameters of a model folder: best, last (of its run) or update-N")
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
 CLI::Option* add_strict(CLI::App& app, bool& strict) {
   return app.add_flag(
       "--strict", strict, "Stop at the first line that fails; else the others are done first");

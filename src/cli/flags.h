@@ -44,6 +44,9 @@ CLI::Option* add_path(
 /// Adds `-m,--model DIR`, which must be given, and `--follow-links`.
 CLI::Option* add_model(CLI::App& app, RootedPath& model);
 
+/// Adds `--checkpoint NAME` for add_model's folder; choose_checkpoint() reads it.
+CLI::Option* add_checkpoint(CLI::App& app, std::string& checkpoint);
+
 /// Adds `--strict`: the first line that fails ends the run.
 CLI::Option* add_strict(CLI::App& app, bool& strict);
 

@@ -4,6 +4,7 @@
 #include "cli/flags.h"
 #include "cli/program.h"
 #include "cli/verbs/verbs.h"
+#include "model/model_checkpoints.h"
 #include "text/unicode.h"
 
 namespace seqconv::internal::cli {
@@ -22,6 +23,7 @@ constexpr const char* kGenerateExamples =
 struct GenerateFlags {
   GenerateArguments arguments;
   BackendFlags backend;
+  std::string checkpoint = kBestCheckpoint;
   std::string prompt_file;
   std::unique_ptr<FlagVisitor> sampling;
 };
@@ -32,6 +34,7 @@ void run_generate(GenerateFlags& flags, std::ostream& out) {
       fail_usage("--prompt and --prompt-file both give the prompt; give one");
     flags.arguments.prompt = skip_byte_order_mark(read_file(flags.prompt_file));
   }
+  flags.arguments.model = choose_checkpoint(flags.arguments.model, flags.checkpoint);
   flags.arguments.workers = workers(flags.backend);
   auto names = flags.sampling->names();
   names["length"] = "--length";
@@ -47,6 +50,7 @@ void add_generate(Program& program) {
   CLI::App& verb =
       program.add_verb("generate", "Write text with a language model", kGenerateExamples);
   add_model(verb, arguments.model);
+  add_checkpoint(verb, flags->checkpoint);
   verb.add_option("-p,--prompt", arguments.prompt, "Text to go on with [none]")->type_name("TEXT");
   verb.add_option("--prompt-file", flags->prompt_file, "File with the text to go on with")
       ->type_name("FILE");

@@ -11,6 +11,7 @@
 #include "cli/program.h"
 #include "cli/report/charts.h"
 #include "cli/report/html.h"
+#include "model/model_checkpoints.h"
 #include "model/model_description.h"
 #include "pipeline/translator.h"
 #include "runtime/runtime_backends.h"
@@ -52,6 +53,7 @@ constexpr size_t kMostSymbols = 200;
 
 struct InspectFlags {
   RootedPath model;
+  std::string checkpoint = kBestCheckpoint;
   std::string text;
   CLI::Option* text_given = nullptr;
   std::vector<std::string> runs;
@@ -233,7 +235,7 @@ void write_charts(const InspectFlags& flags, const Inspected& model) {
 
 void run_inspect(const InspectFlags& flags) {
   check_flags(flags);
-  const ModelFiles files = find_model(flags.model);
+  const ModelFiles files = find_model(choose_checkpoint(flags.model, flags.checkpoint));
   Inspected model;
   read_runs(flags, files, model);
   if (flags.format == InspectFormat::kSvg)
@@ -256,6 +258,7 @@ void add_inspect(Program& program) {
   CLI::App& verb = program.add_verb(
       "inspect", "Draw a model's training, kernels and attention as one page", kInspectExamples);
   add_model(verb, flags->model);
+  add_checkpoint(verb, flags->checkpoint);
   flags->text_given =
       verb.add_option("--text", flags->text, "Sentence whose way through the model is shown [none]")
           ->type_name("TEXT");

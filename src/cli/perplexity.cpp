@@ -4,6 +4,7 @@
 #include "cli/flags.h"
 #include "cli/program.h"
 #include "cli/verbs/verbs.h"
+#include "model/model_checkpoints.h"
 
 namespace seqconv::internal::cli {
 namespace {
@@ -24,6 +25,7 @@ constexpr const char* kPerplexityExamples =
 
 struct PerplexityFlags {
   PerplexityArguments arguments;
+  std::string checkpoint = kBestCheckpoint;
   BackendFlags backend;
 };
 
@@ -35,6 +37,7 @@ void add_perplexity(Program& program) {
   CLI::App& verb =
       program.add_verb("perplexity", "Measure a text under a language model", kPerplexityExamples);
   add_model(verb, arguments.model);
+  add_checkpoint(verb, flags->checkpoint);
   verb.add_option(
           "--input",
           arguments.input,
@@ -59,6 +62,7 @@ void add_perplexity(Program& program) {
   add_backend(verb, flags->backend);
   verb.callback([&program, flags] {
     program.run = [&program, flags] {
+      flags->arguments.model = choose_checkpoint(flags->arguments.model, flags->checkpoint);
       flags->arguments.workers = workers(flags->backend);
       flags->arguments.names = OptionNames(
           {{"block", "--block"},

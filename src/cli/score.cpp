@@ -2,6 +2,7 @@
 #include "cli/flags.h"
 #include "cli/program.h"
 #include "cli/verbs/verbs.h"
+#include "model/model_checkpoints.h"
 
 namespace seqconv::internal::cli {
 namespace {
@@ -21,6 +22,7 @@ constexpr const char* kScoreExamples =
 
 struct ScoreFlags {
   ScoreArguments arguments;
+  std::string checkpoint = kBestCheckpoint;
   BackendFlags backend;
 };
 
@@ -31,6 +33,7 @@ void add_score(Program& program) {
   ScoreArguments& arguments = flags->arguments;
   CLI::App& verb = program.add_verb("score", "Score given sentence pairs", kScoreExamples);
   add_model(verb, arguments.model);
+  add_checkpoint(verb, flags->checkpoint);
   verb.add_option("--source", arguments.source, "Source lines, or binarised (.bin)")
       ->type_name("FILE")
       ->required();
@@ -47,6 +50,7 @@ void add_score(Program& program) {
   add_backend(verb, flags->backend);
   verb.callback([&program, flags] {
     program.run = [&program, flags] {
+      flags->arguments.model = choose_checkpoint(flags->arguments.model, flags->checkpoint);
       flags->arguments.workers = workers(flags->backend);
       verbs::score(flags->arguments, backend(flags->backend), program.out);
     };

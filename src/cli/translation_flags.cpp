@@ -192,6 +192,8 @@ void translate_flags(TranslateFlags& flags, const Launch& launch, std::ostream& 
   check_search(arguments);
   check_runtime_flags(flags);
   read_part(flags, launch);
+  for (std::string& model : arguments.models)
+    model = choose_checkpoint({model, arguments.links}, flags.checkpoint).string();
   // A person at the keyboard waits for each answer.
   if (flags.buffer->count() == 0 && arguments.input.empty() && ::isatty(STDIN_FILENO))
     arguments.buffer_lines = 1;
@@ -213,6 +215,7 @@ void add_translation_flags(CLI::App& verb, TranslateFlags& flags) {
       ->type_name("DIR")
       ->required();
   add_follow_links(verb, arguments.links);
+  add_checkpoint(verb, flags.checkpoint);
   add_search_flags(verb, flags);
   verb.add_option(
           "--input",

@@ -6,6 +6,7 @@
 #include "cli/backend.h"
 #include "cli/flags.h"
 #include "cli/verbs/verbs.h"
+#include "model/model_checkpoints.h"
 
 /// What `seqconv translate` and `seqconv summarise` share: all but what their
 /// lines are.
@@ -13,6 +14,7 @@ namespace seqconv::internal::cli {
 
 struct TranslateFlags {
   TranslateArguments arguments;
+  std::string checkpoint = kBestCheckpoint;
   BackendFlags backend;
   std::unique_ptr<FlagVisitor> search;
   bool sample = false;

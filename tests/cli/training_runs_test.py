@@ -141,10 +141,37 @@ class Runs(unittest.TestCase):
         self.assertIn(b"after update 2; the state is saved", rest)
         self.assertIn(b"model.safetensors has the parameters of this update", rest)
         self.assertNotIn(b"error:", rest)
-        self.assertEqual(kinds(folder), ["start", "train", "train", "end"])
+        self.assertEqual(kinds(folder), ["start", "train", "train", "validation", "end"])
         result = run(*command, "--resume", "--set", "training.max_updates=2")
         self.assertEqual(result.code, 0, result.message)
         self.assertIn("validation  epoch 1  update 2", result.message)
+
+    def test_verbs_open_the_checkpoint_that_is_wanted(self):
+        for model, verbs in (
+                (support.copy_model("chosen"), {
+                    "translate": [], "summarise": [],
+                    "score": ["--source", support.data() / "valid.src",
+                              "--target", support.data() / "valid.tgt"],
+                    "inspect": ["--output", support.scratch() / "chosen.html"],
+                    "quantize": ["--output", support.scratch() / "chosen-int8"]}),
+                (support.copy_model("chosen-language", of=support.language_model()), {
+                    "perplexity": [], "generate": ["--length", "3"]})):
+            (model / "model.safetensors").rename(model / "model.last.safetensors")
+            for verb, flags in verbs.items():
+                with self.subTest(verb=verb):
+                    command = [verb, "--model", model, *flags]
+                    result = run(*command, "--checkpoint", "last", stdin="1 2\n")
+                    self.assertEqual(result.code, 0, result.message)
+                    self.assertRegex(result.message, r"checkpoint last: update \d+, model\.last")
+                    self.assertEqual(run(*command, stdin="1 2\n").code, 1)
+                    result = run(*command, "--checkpoint", "update-999", stdin="1 2\n")
+                    self.assertEqual(result.code, 1)
+                    self.assertRegex(
+                        result.message, r"no parameters for --checkpoint update-999; it has: last "
+                        r"\(model\.last\.safetensors, update \d+\), update-\d+")
+                    result = run(*command, "--checkpoint", "newest", stdin="1 2\n")
+                    self.assertEqual(result.code, 2)
+                    self.assertIn("must be best, last or update-N", result.message)
 
     def test_one_killed_while_it_prepares_its_data_begins_again(self):
         folder = support.scratch() / "unprepared"
