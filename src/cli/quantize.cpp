@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/flags.h"
 #include "cli/program.h"
+#include "model/model_checkpoints.h"
 
 namespace seqconv::internal::cli {
 namespace {
@@ -20,6 +21,7 @@ constexpr const char* kQuantizeExamples =
 
 struct QuantizeFlags {
   RootedPath model;
+  std::string checkpoint = kBestCheckpoint;
   std::string output;
 };
 
@@ -32,13 +34,14 @@ void add_quantize(Program& program) {
   add_path(verb, "--model", flags->model, "Model folder or checkpoint")
       ->type_name("DIR")
       ->required();
+  add_checkpoint(verb, flags->checkpoint);
   verb.add_option("-o,--output", flags->output, "Model folder to write")
       ->type_name("DIR")
       ->required();
   add_follow_links(verb, flags->model);
   verb.callback([&program, flags] {
     program.run = [flags] {
-      quantize_model(flags->model, flags->output);
+      quantize_model(choose_checkpoint(flags->model, flags->checkpoint), flags->output);
       log_info("wrote the model in int8 to ", flags->output);
     };
   });

@@ -146,30 +146,52 @@ class Runs(unittest.TestCase):
         self.assertEqual(result.code, 0, result.message)
         self.assertIn("validation  epoch 1  update 2", result.message)
 
+    def test_a_second_signal_leaves_the_validation_of_a_stop(self):
+        folder = support.scratch() / "twice-signalled"
+        process = self.start(
+            "train", support.config(), "--output", folder,
+            "--set", f"data.valid_source={repeated('valid', 'src', 3000)}",
+            "--set", f"data.valid_target={repeated('valid', 'tgt', 3000)}",
+            "--set", "training.validate_every=1000000", "--set", "training.max_updates=1000000")
+        for line in process.stderr:
+            if b"update 50 " in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        while not (folder / "model.safetensors").exists():
+            self.assertIsNone(process.poll(), "it ended by itself")
+            time.sleep(0.01)
+        time.sleep(1.05)
+        self.assertIsNone(process.poll(), "the validation was too short to be left")
+        process.send_signal(signal.SIGTERM)
+        _, rest = process.communicate(timeout=support.TIMEOUT)
+        self.assertEqual(process.returncode, -signal.SIGTERM, rest)
+        self.assertTrue((folder / "training/state.safetensors").exists())
+        self.assertEqual(run("translate", "--model", folder, stdin="1\n").code, 0)
+
     def test_verbs_open_the_checkpoint_that_is_wanted(self):
-        for model, verbs in (
-                (support.copy_model("chosen"), {
+        for model, line, verbs in (
+                (support.copy_model("chosen"), "1 2\n", {
                     "translate": [], "summarise": [],
                     "score": ["--source", support.data() / "valid.src",
                               "--target", support.data() / "valid.tgt"],
                     "inspect": ["--output", support.scratch() / "chosen.html"],
                     "quantize": ["--output", support.scratch() / "chosen-int8"]}),
-                (support.copy_model("chosen-language", of=support.language_model()), {
+                (support.copy_model("chosen-language", of=support.language_model()), "eins\n", {
                     "perplexity": [], "generate": ["--length", "3"]})):
             (model / "model.safetensors").rename(model / "model.last.safetensors")
             for verb, flags in verbs.items():
                 with self.subTest(verb=verb):
                     command = [verb, "--model", model, *flags]
-                    result = run(*command, "--checkpoint", "last", stdin="1 2\n")
+                    result = run(*command, "--checkpoint", "last", stdin=line)
                     self.assertEqual(result.code, 0, result.message)
                     self.assertRegex(result.message, r"checkpoint last: update \d+, model\.last")
-                    self.assertEqual(run(*command, stdin="1 2\n").code, 1)
-                    result = run(*command, "--checkpoint", "update-999", stdin="1 2\n")
+                    self.assertEqual(run(*command, stdin=line).code, 1)
+                    result = run(*command, "--checkpoint", "update-999", stdin=line)
                     self.assertEqual(result.code, 1)
                     self.assertRegex(
                         result.message, r"no parameters for --checkpoint update-999; it has: last "
                         r"\(model\.last\.safetensors, update \d+\), update-\d+")
-                    result = run(*command, "--checkpoint", "newest", stdin="1 2\n")
+                    result = run(*command, "--checkpoint", "newest", stdin=line)
                     self.assertEqual(result.code, 2)
                     self.assertIn("must be best, last or update-N", result.message)
 
