@@ -170,7 +170,7 @@ void add_train(Program& program) {
   verb.add_flag(
       "--dry-run",
       arguments.dry_run,
-      "Check the configuration and the data, print sizes, train nothing");
+      "Check the configuration and the data, print sizes and speed, write nothing");
   verb.add_flag(
       "--help-config",
       flags->help_config,

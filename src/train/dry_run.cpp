@@ -4,8 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
+#include <iomanip>
+#include <sstream>
 
+#include "base/files.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "text/corpus/batcher.h"
@@ -13,8 +17,11 @@
 #include "train/data_options.h"
 #include "train/held_out.h"
 #include "train/processes/batch_share.h"
+#include "train/progress.h"
+#include "train/run_plan.h"
 #include "train/run_setup.h"
 #include "train/settings.h"
+#include "train/training_speed.h"
 
 namespace seqconv::internal {
 namespace fs = std::filesystem;
@@ -82,6 +89,13 @@ uintmax_t training_bytes(const DataOptions& data) {
   return bytes;
 }
 
+/// "0.031", "2.4", "310": three digits, or all of those before the point.
+std::string rounded(double number) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(number < 1 ? 3 : number < 100 ? 1 : 0) << number;
+  return text.str();
+}
+
 std::string megabytes(int64_t bytes) {
   return concat((bytes + (1 << 19)) >> 20, " MiB");
 }
@@ -124,6 +138,49 @@ void report_model(const TrainRequest& request, const TrainingTask& task, int64_t
       " tokens, and the libraries");
 }
 
+/// Says how fast the scratch model of `setup` is trained, and what the run will be at that pace.
+void report_speed(const TrainRequest& request, RunSetup setup, int64_t processes) {
+  const int64_t valid_batches =
+      setup.data.valid ? Batcher(setup.data.valid->samples, request.config.batching, 0).size() : 0;
+  const int64_t batches = Batcher(
+                              setup.data.train.samples,
+                              request.config.batching,
+                              static_cast<uint64_t>(request.config.training.seed))
+                              .size();
+  const std::optional<TrainingSpeed> speed = measure_speed(std::move(setup));
+  if (!speed)
+    return;
+  const double share = static_cast<double>(processes);
+  log_info(
+      "speed, by ",
+      speed->updates,
+      speed->updates == 1 ? " update" : " updates",
+      " of a scratch model",
+      processes > 1 ? concat(" in one of ", processes, " processes, times ", processes) : "",
+      ": ",
+      std::llround(share * speed->tokens_per_second),
+      " target tokens/s, ",
+      rounded(share * 60 / speed->seconds_per_update),
+      " updates a minute");
+  const RunForecast forecast =
+      forecast_run(request.config, batches, valid_batches, speed->seconds_per_update / share);
+  if (forecast.updates == 0)
+    return;
+  log_info(
+      "the run will have about ",
+      forecast.updates,
+      " updates, ",
+      rounded(forecast.epochs),
+      " epochs, and take ",
+      duration_text(forecast.seconds),
+      "; ",
+      forecast.warmup,
+      " updates (",
+      std::llround(
+          100.0 * static_cast<double>(forecast.warmup) / static_cast<double>(forecast.updates)),
+      " %) are warm-up");
+}
+
 void report_new_run(const TrainRequest& request, int64_t processes) {
   TrainConfig config = request.config;
   if (!holds_out(config))
@@ -136,18 +193,27 @@ void report_new_run(const TrainRequest& request, int64_t processes) {
     return;
   }
   const TemporaryFolder folder;
+  const fs::path training = folder.path() / "training";
   if (holds_out(config)) {
-    config.data.held_out = hold_out(config, folder.path());
+    create_folder(training);
+    config.data.held_out = hold_out(config, training);
     check_validation_text(config, /*goes_on=*/false);
   }
-  const auto task = make_task(config);
+  const auto task = make_task(config, request.device);
   task->create(request);
-  const PreparedData data = prepare_data(folder.path(), Json::object(), task->recipes());
+  RunSetup setup;
+  setup.config = config;
+  setup.communicator = std::make_shared<SingleProcess>();
+  setup.folder.root = folder.path();
+  setup.task = task;
+  setup.data = prepare_data(training / "data", Json::object(), task->recipes());
+  const PreparedData& data = setup.data;
   report_data(data);
   report_model(request, *task, processes);
   report_updates(
       config,
       Batcher(data.train.samples, config.batching, static_cast<uint64_t>(config.training.seed)));
+  report_speed(request, std::move(setup), processes);
 }
 
 void report_resumed_run(const TrainRequest& request) {

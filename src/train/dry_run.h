@@ -6,8 +6,9 @@ namespace seqconv::internal {
 
 /// Says what train_model would do with the request in so many processes, on the
 /// request's device: pairs, vocabulary, parameters, batches, updates, memory.
-/// Writes nothing into the output folder. Throws what the run itself would
-/// throw about configuration and files.
+/// Trains a scratch model for some seconds on the first process's device, and says how fast that
+/// was and how long the run will take. Writes nothing into the output folder. Throws what the run
+/// itself would throw about configuration and files.
 void report_dry_run(const TrainRequest& request, int64_t processes);
 
 /// What the memory of a run depends on besides its configuration.

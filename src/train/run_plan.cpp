@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <span>
+#include <sstream>
 #include <utility>
 
 #include "base/log.h"
@@ -26,10 +28,27 @@ constexpr int64_t kRecentUpdates = 50;
 constexpr double kCutShare = 0.1;
 constexpr double kSpareShare = 0.1;
 
+/// Sentences of text that a model sees less often than this leave it much to learn.
+constexpr double kFewEpochs = 3;
+
 /// Validations cost a third of the training steps over their batches, and a translation about
 /// three of these.
 double validation_factor(const TrainingOptions& training) {
   return training.metrics().empty() ? 1.0 / 3 : 3.0;
+}
+
+double guess_validation(const TrainingOptions& training, int64_t valid_batches, double pace) {
+  const double batch = pace / static_cast<double>(training.accumulate);
+  return batch * static_cast<double>(valid_batches) * validation_factor(training);
+}
+
+/// Seconds of an update with its share of the validations.
+double seconds_of_update(
+    const TrainingOptions& training, int64_t batches, double pace, double validation) {
+  const int64_t every = training.validate_every > 0
+      ? training.validate_every
+      : updates_per_epoch(batches, training.accumulate);
+  return pace + validation / static_cast<double>(every);
 }
 
 std::string limits_text(const TrainingOptions& training, int64_t batches) {
@@ -50,6 +69,27 @@ int64_t counted_end(const TrainingOptions& training, int64_t batches) {
   if (training.max_updates > 0 && of_epochs > 0)
     return std::min(training.max_updates, of_epochs);
   return std::max(training.max_updates, of_epochs);
+}
+
+RunForecast forecast_run(
+    const TrainConfig& config, int64_t batches, int64_t valid_batches, double pace) {
+  const TrainingOptions& training = config.training;
+  const double validation = guess_validation(training, valid_batches, pace);
+  const double each = seconds_of_update(training, batches, pace, validation);
+  RunForecast forecast;
+  forecast.updates = counted_end(training, batches);
+  if (training.max_minutes > 0) {
+    const double fit = std::clamp((60 * training.max_minutes - validation) / each, 1.0, 1e15);
+    const auto most = forecast.updates > 0 ? forecast.updates : static_cast<int64_t>(1e15);
+    forecast.updates = std::min(static_cast<int64_t>(fit), most);
+  }
+  if (forecast.updates == 0)
+    return forecast;
+  const auto updates = static_cast<double>(forecast.updates);
+  forecast.epochs = updates / static_cast<double>(updates_per_epoch(batches, training.accumulate));
+  forecast.seconds = updates * each + validation;
+  forecast.warmup = std::min(warmup_of(config.schedule, forecast.updates), forecast.updates);
+  return forecast;
 }
 
 RunPlan::RunPlan(
@@ -110,17 +150,12 @@ double RunPlan::validation_seconds() const {
   const double pace = pace_ > 0 || position_.update == 0
       ? pace_
       : position_.seconds / static_cast<double>(position_.update);
-  const double batch = pace / static_cast<double>(config_.training.accumulate);
-  return batch * static_cast<double>(valid_batches_) * validation_factor(config_.training);
+  return guess_validation(config_.training, valid_batches_, pace);
 }
 
 int64_t RunPlan::updates_that_fit() const {
-  const TrainingOptions& training = config_.training;
-  const int64_t every = training.validate_every > 0
-      ? training.validate_every
-      : updates_per_epoch(batches_, training.accumulate);
   const double last = validation_seconds();
-  const double each = pace_ + last / static_cast<double>(every);
+  const double each = seconds_of_update(config_.training, batches_, pace_, last);
   if (each <= 0)
     return 0;
   return static_cast<int64_t>(std::clamp((seconds_left() - last) / each, 0.0, 1e15));
@@ -157,7 +192,13 @@ void RunPlan::plan(int64_t end) {
       " of them warm-up; ",
       duration_text(seconds_left()),
       " left");
-  if (is_first && 3 * warmup > end)
+  if (is_first)
+    judge(end);
+}
+
+void RunPlan::judge(int64_t end) const {
+  const TrainingOptions& training = config_.training;
+  if (const int64_t warmup = warmup_of(config_.schedule, end); 3 * warmup > end)
     log_warning(
         "warm-up takes ",
         warmup,
@@ -165,10 +206,26 @@ void RunPlan::plan(int64_t end) {
         end,
         " updates, more than a third: lower schedule.warmup_updates, or set "
         "schedule.warmup_share = 0.1");
+  const double epochs = static_cast<double>(end) /
+      static_cast<double>(updates_per_epoch(batches_, training.accumulate));
+  const bool as_told =
+      training.max_epochs > 0 && epochs >= static_cast<double>(training.max_epochs);
+  if (epochs >= kFewEpochs || as_told)
+    return;
+  std::ostringstream times;
+  times << std::fixed << std::setprecision(epochs < 0.1 ? 3 : 1) << epochs;
+  log_info(
+      "the run sees the training text only ",
+      times.str(),
+      " times: a larger training.",
+      training.max_minutes > 0 ? "max_minutes" : "max_updates",
+      ", or a smaller model (model.dim), lets it learn more of it");
 }
 
 void RunPlan::look(Communicator& processes) {
   position_.elapsed = elapsed();
+  if (position_.update == 0 && position_.micro_batch == 0 && end() > 0)
+    judge(end());
   if (config_.training.max_minutes == 0)
     return;
   measure_pace();

@@ -13,6 +13,18 @@ namespace seqconv::internal {
 /// The updates that max_updates and max_epochs allow, where an epoch has `batches`; 0 = no limit.
 int64_t counted_end(const TrainingOptions& training, int64_t batches);
 
+/// A run as the pace of its first updates lets one expect it.
+struct RunForecast {
+  int64_t updates = 0;  ///< 0: no limit says it
+  double epochs = 0;
+  double seconds = 0;  ///< with validations, without preparing text and data
+  int64_t warmup = 0;  ///< of the updates
+};
+
+/// `pace`: seconds of an update, above 0; `batches` and `valid_batches` as of RunPlan.
+RunForecast forecast_run(
+    const TrainConfig& config, int64_t batches, int64_t valid_batches, double pace);
+
 /// The end of a run: its limits, and the number of updates by which a schedule falls to it.
 ///
 /// Limits that count updates say it from the start. Minutes say it once the pace is known, after
@@ -63,6 +75,8 @@ class RunPlan {
   /// Returns the end that the run should have now.
   int64_t decide() const;
   void plan(int64_t end);
+  /// Says of a run's first plan if little of it is training at the full rate, or on the whole text.
+  void judge(int64_t end) const;
 
   const TrainConfig& config_;
   Position& position_;

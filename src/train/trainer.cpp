@@ -40,6 +40,15 @@ void check_precision(const TrainingOptions& training, at::Device device) {
     fail_usage(fault);
 }
 
+/// Says why the run itself would be refused: a dry run writes nothing into its folder.
+void note_output(const TrainRequest& request) {
+  try {
+    check_output(request);
+  } catch (const Error& error) {
+    log_warning("without --dry-run this would be refused: ", error.what());
+  }
+}
+
 void report_setup(const RunSetup& setup) {
   if (const at::Device device = setup.task->model()->device(); !device.is_cpu())
     log_info("training on ", device.str());
@@ -62,7 +71,10 @@ void report_setup(const RunSetup& setup) {
 void train_model(const TrainRequest& request, std::shared_ptr<Communicator> communicator) {
   request.config.validate();
   check_shares(request.config.training, communicator->size());
-  check_output(request);
+  if (request.dry_run && !request.resume && !request.output.empty())
+    note_output(request);
+  else
+    check_output(request);
   if (!request.resume && request.init_from.empty())
     check_named_text(request.config);
   if (request.config.training.threads > 0)

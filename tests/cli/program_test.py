@@ -1,5 +1,6 @@
 """The program from outside: streams, exit codes, formats, signals, start-up."""
 
+import array
 import json
 import os
 import pathlib
@@ -561,6 +562,57 @@ class Average(unittest.TestCase):
         self.assertEqual(means["backward"], tensors(checkpoints[0]))
         self.assertNotEqual(means["backward"], means["forward"])
         self.assertNotEqual(means["plain"], means["forward"])
+
+    def test_validation_text_tells_the_loss_of_each_part_and_of_a_worse_average(self):
+        valid = [support.data() / f"valid.{side}" for side in ("src", "tgt")]
+        pairs = ["--valid-source", valid[0], "--valid-target", valid[1]]
+        for name, model, text in (
+                ("pairs", support.model(), pairs),
+                ("text", support.language_model(), ["--valid", valid[1]])):
+            with self.subTest(name):
+                best = model / "model.safetensors"
+                bad = support.copy_model(f"bad-{name}", of=model) / "model.safetensors"
+                data = best.read_bytes()
+                begin = 8 + int.from_bytes(data[:8], "little")
+                numbers = array.array("f", data[begin:])
+                bad.write_bytes(data[:begin] + array.array("f", (30 * n for n in numbers)).tobytes())
+                output = support.scratch() / f"measured-{name}"
+                result = run("average", "--output", output, *text, best, best)
+                self.assertEqual(result.code, 0, result.message)
+                losses = re.findall(r"loss of '(.*)': ([0-9.]+)\n", result.message)
+                self.assertEqual([file for file, _ in losses], [str(best)] * 2 + [str(output)])
+                records = (model / "training/metrics.jsonl").read_text().splitlines()
+                wanted = min(json.loads(line)["nll_base2"] for line in records
+                             if json.loads(line)["kind"] == "validation")
+                for _, loss in losses:
+                    self.assertAlmostEqual(float(loss), wanted, places=3)
+                self.assertNotIn("warning", result.message)
+                result = run("average", "--output", output, *text, bad, best)
+                self.assertEqual(result.code, 0, result.message)
+                self.assertIn(f"warning: the average is worse than its best part, '{best}': a loss "
+                              "of ", result.message)
+
+    def test_validation_text_of_another_task_or_half_of_it_is_refused(self):
+        valid = support.data() / "valid.tgt"
+        output = support.scratch() / "not-measured"
+        for flags, code, wanted in (
+                (["--valid", valid], 2, "is measured on --valid-source FILE and --valid-target"),
+                (["--valid-target", valid], 2, "go together, but one of them is missing"),
+                (["--valid", valid, "--valid-source", valid, "--valid-target", valid], 2,
+                 "give the ones or the other"),
+                (["--valid-source", valid, "--valid-target", os.devnull], 1,
+                 "must have as many lines, but"),
+                (["--valid-source", os.devnull, "--valid-target", os.devnull], 1,
+                 "the file is empty"),
+                (["--valid-source", valid, "--valid-target", "none"], 1, "'none'")):
+            result = run("average", "--output", output, support.model(), *flags)
+            self.assertEqual(result.code, code, result.message)
+            self.assertIn(wanted, result.message)
+        result = run("average", "--output", output, support.language_model(),
+                     "--valid-source", valid, "--valid-target", valid)
+        self.assertEqual(result.code, 2)
+        self.assertIn("a language model is measured on --valid FILE", result.message)
+        self.assertFalse(output.exists())
 
     def test_only_checkpoints_are_averaged(self):
         folder = support.copy_model("with-leftovers")
@@ -1244,6 +1296,20 @@ class Train(unittest.TestCase):
         self.assertEqual(result.code, 0, result.message)
         self.assertFalse((folder / "model.safetensors").exists())
         self.assertIn("parameters", result.message)
+        self.assertRegex(result.message, r"speed, by \d+ updates of a scratch model: \d+ target "
+                         r"tokens/s, [\d.]+ updates a minute\n")
+        self.assertRegex(result.message, r"the run will have about \d+ updates, [\d.]+ epochs, and "
+                         r"take \d:\d\d; \d+ updates \(\d+ %\) are warm-up\n")
+
+    def test_a_dry_run_may_name_the_folder_of_a_run(self):
+        folder = support.copy_model("dry-run-there")
+        before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        result = run("train", support.config(), "--output", folder, "--dry-run")
+        self.assertEqual(result.code, 0, result.message)
+        self.assertIn("warning: without --dry-run this would be refused: the output folder '",
+                      result.message)
+        self.assertIn("go on with --resume, or choose another folder", result.message)
+        self.assertEqual({p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}, before)
 
     def test_standard_output_stays_empty(self):
         folder = support.scratch() / "streams"

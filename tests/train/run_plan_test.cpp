@@ -148,6 +148,90 @@ TEST_F(Plan, OfAScheduleThatNeedsNoneLeavesAllTheTime) {
   EXPECT_LE(position_.elapsed, 600);
 }
 
+/// Takes down the words of a plan.
+class PlanWords : public Plan {
+ protected:
+  std::string said_by(const std::function<void()>& work) {
+    set_log_level(LogLevel::kInfo);
+    ::testing::internal::CaptureStderr();
+    work();
+    set_log_level(LogLevel::kError);
+    return ::testing::internal::GetCapturedStderr();
+  }
+  std::string said_at_the_start() {
+    return said_by([&] {
+      RunPlan plan = this->plan();
+      plan.look(one_);
+      run(plan, 0.1, 3);
+    });
+  }
+};
+
+TEST_F(PlanWords, WarnOnceOfAWarmUpThatTakesMoreThanAThirdOfCountedUpdates) {
+  config_.training.max_minutes = 0;
+  config_.training.max_updates = 1000;
+  config_.schedule.warmup_share = 0;
+  config_.schedule.warmup_updates = 334;
+  const std::string said = said_at_the_start();
+  const auto place = said.find("warning: warm-up takes 334 of the run's 1000 updates");
+  EXPECT_NE(place, std::string::npos) << said;
+  EXPECT_NE(said.find("schedule.warmup_updates"), std::string::npos) << said;
+  EXPECT_EQ(said.find("warm-up", place + 20), std::string::npos) << said;
+  position_ = {};
+  config_.schedule.warmup_updates = 333;
+  EXPECT_EQ(said_at_the_start(), "");
+  // A run that goes on was warned.
+  position_ = {};
+  config_.schedule.warmup_updates = 900;
+  position_.update = 3;
+  EXPECT_EQ(said_at_the_start(), "");
+}
+
+TEST_F(PlanWords, TellOfATextThatIsSeenLessThanThreeTimes) {
+  config_.training.max_minutes = 0;
+  config_.training.max_updates = 140;
+  EXPECT_NE(
+      said_at_the_start().find("the run sees the training text only 1.4 times: a larger "
+                               "training.max_updates, or a smaller model (model.dim)"),
+      std::string::npos);
+  position_ = {};
+  config_.training.max_updates = 300;
+  EXPECT_EQ(said_at_the_start(), "");
+  position_ = {};
+  config_.training.max_updates = 0;
+  config_.training.max_epochs = 2;
+  EXPECT_EQ(said_at_the_start(), "") << "as it was told";
+  position_ = {};
+  config_.training.max_epochs = 0;
+  config_.training.max_minutes = 10;
+  const std::string said = said_by([&] {
+    RunPlan plan = this->plan();
+    run(plan, 4, 20);
+  });
+  EXPECT_NE(said.find("only 1.3 times: a larger training.max_minutes"), std::string::npos) << said;
+}
+
+TEST(RunForecast, FollowsFromPaceAndLimits) {
+  TrainConfig config;
+  config.training.max_epochs = 0;
+  config.training.max_updates = 0;
+  EXPECT_EQ(forecast_run(config, 100, 30, 0.5).updates, 0) << "nothing ends it";
+  // 30 batches of validation cost as 10 updates, an epoch's 50 s become 55.
+  config.training.max_minutes = 10;
+  config.schedule.warmup_updates = 54;
+  RunForecast forecast = forecast_run(config, 100, 30, 0.5);
+  EXPECT_EQ(forecast.updates, 1081);  // (600 - 5) / 0.55
+  EXPECT_NEAR(forecast.epochs, 10.81, 1e-9);
+  EXPECT_NEAR(forecast.seconds, 600, 1);
+  EXPECT_EQ(forecast.warmup, 54);
+  config.training.max_epochs = 3;
+  forecast = forecast_run(config, 100, 30, 0.5);
+  EXPECT_EQ(forecast.updates, 300);
+  EXPECT_NEAR(forecast.seconds, 300 * 0.55 + 5, 1e-9);
+  config.schedule.warmup_updates = 4000;
+  EXPECT_EQ(forecast_run(config, 100, 30, 0.5).warmup, 300);
+}
+
 /// One of two processes, to which the first gives `said`.
 class Second : public SingleProcess {
  public:

@@ -128,7 +128,16 @@ TEST_F(TrainerErrors, AModelIsNeverOverwritten) {
       AllOf(HasSubstr("already holds a model"), HasSubstr("--resume")));
   TrainRequest dry = request("run");
   dry.dry_run = true;
-  EXPECT_THAT(message(dry), HasSubstr("already holds a model"));
+  ::testing::internal::CaptureStderr();
+  set_log_level(LogLevel::kInfo);
+  train_model(dry);
+  set_log_level(LogLevel::kError);
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      AllOf(
+          HasSubstr("warning: without --dry-run this would be refused: the output folder '"),
+          HasSubstr("already holds a model and its run: go on with --resume, or choose another"),
+          HasSubstr("dry run: nothing was written")));
   EXPECT_TRUE(model == read_file(path("run") / "model.safetensors"));
 }
 

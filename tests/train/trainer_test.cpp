@@ -390,6 +390,16 @@ TEST_F(Trainer, ADryRunWritesNothing) {
   EXPECT_THAT(said, HasSubstr("an epoch has "));
   EXPECT_THAT(said, HasSubstr("at most 12"));
   EXPECT_THAT(said, HasSubstr("memory, roughly: "));
+  EXPECT_THAT(
+      said,
+      ::testing::ContainsRegex(
+          "speed, by [0-9]+ updates of a scratch model: [0-9]+ target tokens/s, [0-9.]+ updates a "
+          "minute\n"));
+  EXPECT_THAT(
+      said,
+      ::testing::ContainsRegex("the run will have about 12 updates, [0-9.]+ epochs, and take "
+                               "0:0[0-9]; 12 updates \\(100 %\\) are warm-up"));
+  EXPECT_THAT(said, Not(HasSubstr("train  epoch"))) << "of the scratch model";
   EXPECT_THAT(said, HasSubstr("dry run: nothing was written"));
 }
 
