@@ -1,13 +1,18 @@
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <tuple>
 
 #include "base/atomic_file.h"
 #include "base/average_safetensors.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/backend.h"
 #include "cli/flags.h"
 #include "cli/program.h"
+#include "cli/verbs/model_loss.h"
 #include "model/descriptions_in_use.h"
 #include "model/model_description.h"
 #include "model/model_writing.h"
@@ -26,13 +31,20 @@ constexpr const char* kAverageExamples =
     "    runs/a/training/checkpoints/*.safetensors\n"
     "  seqconv average --output runs/mean --ema-decay 0.8 \\\n"
     "    runs/a/training/checkpoints/*.safetensors\n"
-    "  seqconv average --output runs/mean runs/seed1 runs/seed2";
+    "  seqconv average --output runs/mean runs/seed1 runs/seed2\n"
+    "  seqconv average --output runs/mean --valid-source dev.de \\\n"
+    "    --valid-target dev.en runs/a/training/checkpoints/*.safetensors\n"
+    "\n"
+    "With validation text the loss of each checkpoint and of the average is told\n"
+    "(base 2, per token), with a warning where the average is not the best.";
 
 struct AverageFlags {
   std::string output;
   std::vector<std::string> inputs;
   Links links = Links::kInside;
   double decay = 1;
+  verbs::LossText valid;
+  std::string valid_text;  ///< of a language model
 };
 
 /// The update that a checkpoint is of, 0 where it does not say.
@@ -104,6 +116,68 @@ std::map<std::string, std::string> metadata_of(const AverageFlags& flags) {
   return metadata;
 }
 
+/// The text to measure on, of either task; UsageError for half of a pair or both kinds.
+verbs::LossText valid_text_of(const AverageFlags& flags) {
+  if (flags.valid.source.empty() != flags.valid.target.empty())
+    fail_usage("--valid-source and --valid-target go together, but one of them is missing");
+  if (flags.valid.is_given() && !flags.valid_text.empty())
+    fail_usage(
+        "--valid is for language models, --valid-source and --valid-target are for translation: "
+        "give the ones or the other");
+  return flags.valid.is_given() ? flags.valid : verbs::LossText{"", flags.valid_text};
+}
+
+/// Measures the checkpoints, and later their average, where there is text for it.
+class Comparison {
+ public:
+  Comparison(const AverageFlags& flags, const std::vector<RootedPath>& checkpoints) {
+    const verbs::LossText text = valid_text_of(flags);
+    if (!text.is_given())
+      return;
+    const BackendFlags standard;
+    loss_.emplace(checkpoints.front(), text, workers(standard));
+    for (const RootedPath& checkpoint : checkpoints) {
+      const double loss = measure(checkpoint);
+      if (best_.empty() || loss < best_loss_) {
+        best_ = checkpoint.string();
+        best_loss_ = loss;
+      }
+    }
+  }
+
+  void add_average(const fs::path& folder) {
+    if (!loss_)
+      return;
+    const double loss = measure(folder);
+    if (loss > best_loss_)
+      log_warning(
+          "the average is worse than its best part, '",
+          best_,
+          "': a loss of ",
+          shown(loss),
+          " against ",
+          shown(best_loss_),
+          "; average fewer or later checkpoints, or use that one");
+  }
+
+ private:
+  static std::string shown(double loss) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4f", loss);
+    return text;
+  }
+
+  double measure(const RootedPath& model) const {
+    const double loss = loss_->of(model, backend(BackendFlags()));
+    log_info("loss of '", model.string(), "': ", shown(loss));
+    return loss;
+  }
+
+  std::optional<verbs::ModelLoss> loss_;
+  std::string best_;
+  double best_loss_ = 0;
+};
+
 void run_average(const AverageFlags& flags) {
   if (!(flags.decay > 0 && flags.decay <= 1))
     fail_usage("--ema-decay must be above 0 and at most 1, but got ", flags.decay);
@@ -118,6 +192,7 @@ void run_average(const AverageFlags& flags) {
   if (flags.decay < 1)
     warn_of_order(checkpoints);
   check_output_folder(output);
+  Comparison comparison(flags, checkpoints);
   const RootedPath& first = models.front().folder;
   write_model_folder(
       output,
@@ -130,6 +205,7 @@ void run_average(const AverageFlags& flags) {
         write_file_atomically(output / "config.json", read_file(first / "config.json"));
       });
   log_info("averaged ", checkpoints.size(), " checkpoints into ", output.string());
+  comparison.add_average(output);
 }
 
 }  // namespace
@@ -150,6 +226,13 @@ void add_average(Program& program) {
           "CHECKPOINT", flags->inputs, ".safetensors files inside model folders, or model folders")
       ->required();
   add_follow_links(verb, flags->links);
+  for (const auto& [flag, file, side] :
+       {std::tuple{"--valid-source", &flags->valid.source, "source"},
+        {"--valid-target", &flags->valid.target, "target"}})
+    verb.add_option(flag, *file, concat("Measure the average and its parts: ", side, " lines"))
+        ->type_name("FILE");
+  verb.add_option("--valid", flags->valid_text, "The same for language models: a text")
+      ->type_name("FILE");
   verb.callback([&program, flags] { program.run = [flags] { run_average(*flags); }; });
 }
 
