@@ -1100,7 +1100,8 @@ class Streams(unittest.TestCase):
         for arguments in (
             ["--quiet", "translate", "--model", support.model(), "--stats"],
             ["translate", "--quiet", "--model", support.model()],
-            ["train", support.config(), "-q", "--output", folder],
+            ["train", support.config(), "-q", "--output", folder,
+             "--set", "schedule.warmup_updates=1"],  # more would be warned of
         ):
             result = run(*arguments, stdin="1 2\n")
             self.assertEqual((result.code, result.message), (0, ""))
