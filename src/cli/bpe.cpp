@@ -7,6 +7,7 @@
 #include "cli/parse_errors.h"
 #include "cli/program.h"
 #include "text/bpe_trainer.h"
+#include "text/packed_text.h"
 #include "text/unicode.h"
 
 namespace seqconv::internal::cli {
@@ -37,7 +38,8 @@ void learn(const Learn& flags, std::ostream& out) {
     out << learn_bpe(flags.files, flags.merges, flags.min_frequency);
     return;
   }
-  LineReader reader(std::cin, "standard input", BadBytes::kReject);
+  PackedText in(std::cin, "standard input");
+  LineReader reader(in, "standard input", BadBytes::kReject);
   WordCounts counts;
   for (std::string line; reader.next_with_end(line);)
     count_words(line, counts);
@@ -60,7 +62,8 @@ void apply_codes(const Apply& flags, std::ostream& out) {
   if (!flags.vocabulary.empty())
     options.vocabulary = read_bpe_vocabulary(flags.vocabulary, flags.threshold);
   const Bpe bpe = Bpe::load(flags.codes, options);
-  LineReader reader(std::cin, "standard input", BadBytes::kReject);
+  PackedText in(std::cin, "standard input");
+  LineReader reader(in, "standard input", BadBytes::kReject);
   for (std::string line; reader.next_with_end(line);)
     out << bpe.segment_line(line);
 }

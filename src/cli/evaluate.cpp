@@ -13,6 +13,7 @@
 #include "cli/program.h"
 #include "metrics/missing_words.h"
 #include "text/mecab.h"
+#include "text/packed_text.h"
 #include "text/segmenter.h"
 
 namespace seqconv::internal::cli {
@@ -265,7 +266,8 @@ void add_metric(
         fail_usage("--seed is for --confidence and --paired");
       const MakeMetric make = maker_of<Metric>(state->options);
       make();  // what is wrong with it is said before anything is read
-      const EvaluationText text = read_evaluation_text(state->flags, std::cin);
+      PackedText in(std::cin, "standard input");
+      const EvaluationText text = read_evaluation_text(state->flags, in);
       warn(text, state->options, names);
       cli::evaluate(state->flags, text, make, program.out);
     };

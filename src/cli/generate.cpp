@@ -1,10 +1,10 @@
 #include "base/error.h"
-#include "base/files.h"
 #include "cli/backend.h"
 #include "cli/flags.h"
 #include "cli/program.h"
 #include "cli/verbs/verbs.h"
 #include "model/model_checkpoints.h"
+#include "text/packed_text.h"
 #include "text/unicode.h"
 
 namespace seqconv::internal::cli {
@@ -32,7 +32,7 @@ void run_generate(GenerateFlags& flags, std::ostream& out) {
   if (!flags.prompt_file.empty()) {
     if (!flags.arguments.prompt.empty())
       fail_usage("--prompt and --prompt-file both give the prompt; give one");
-    flags.arguments.prompt = skip_byte_order_mark(read_file(flags.prompt_file));
+    flags.arguments.prompt = skip_byte_order_mark(read_text_file(flags.prompt_file));
   }
   flags.arguments.model = choose_checkpoint(flags.arguments.model, flags.checkpoint);
   flags.arguments.workers = workers(flags.backend);

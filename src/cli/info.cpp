@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/files.h"
 #include "base/one_line.h"
 #include "base/safetensors.h"
 #include "cli/flags.h"
@@ -65,11 +66,11 @@ void write_vocabularies(const ModelFiles& model, std::ostream& out) {
        {std::pair{"source", ".source"}, {"target", ".target"}, {"side", ""}}) {
     const Json& text = inside(model.config, "text");
     const Json& name = inside(inside(text, key), "dictionary");
-    if (name.is_string())
-      write_row(
-          concat("vocabulary", label),
-          Vocabulary::load(model.folder / name.get<std::string>()).size(),
-          out);
+    if (!name.is_string())
+      continue;
+    const RootedPath file = model.folder / name.get<std::string>();
+    write_row(
+        concat("vocabulary", label), Vocabulary::parse(read_file(file), file.string()).size(), out);
   }
 }
 

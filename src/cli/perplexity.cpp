@@ -5,6 +5,7 @@
 #include "cli/program.h"
 #include "cli/verbs/verbs.h"
 #include "model/model_checkpoints.h"
+#include "text/packed_text.h"
 
 namespace seqconv::internal::cli {
 namespace {
@@ -68,7 +69,8 @@ void add_perplexity(Program& program) {
           {{"block", "--block"},
            {"context_window", "--context-window"},
            {"batch_tokens", "--batch-tokens"}});
-      verbs::perplexity(flags->arguments, backend(flags->backend), std::cin, program.out);
+      PackedText in(std::cin, "standard input");
+      verbs::perplexity(flags->arguments, backend(flags->backend), in, program.out);
     };
   });
 }

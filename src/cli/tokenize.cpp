@@ -4,6 +4,7 @@
 #include "cli/flags.h"
 #include "cli/program.h"
 #include "text/moses.h"
+#include "text/packed_text.h"
 #include "text/unicode.h"
 
 namespace seqconv::internal::cli {
@@ -41,7 +42,8 @@ void check(const TokenizeFlags& flags) {
 
 template <class Change>
 void change_lines(const Change& change, std::ostream& out) {
-  LineReader reader(std::cin, "standard input", BadBytes::kReject);
+  PackedText in(std::cin, "standard input");
+  LineReader reader(in, "standard input", BadBytes::kReject);
   for (std::string line; reader.next(line);)
     out << change(line) << '\n';
 }

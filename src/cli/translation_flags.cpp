@@ -10,6 +10,7 @@
 #include "base/launch.h"
 #include "base/threads.h"
 #include "search/sampled_search.h"
+#include "text/packed_text.h"
 
 namespace seqconv::internal::cli {
 namespace {
@@ -200,7 +201,8 @@ void translate_flags(TranslateFlags& flags, const Launch& launch, std::ostream& 
   arguments.workers = workers(flags.backend);
   if (!is_libtorch(flags.backend))
     arguments.logits_megabytes = flags.backend.logits_megabytes;
-  verbs::translate(arguments, backend(flags.backend), std::cin, out);
+  PackedText in(std::cin, "standard input");
+  verbs::translate(arguments, backend(flags.backend), in, out);
 }
 
 }  // namespace

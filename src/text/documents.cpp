@@ -1,9 +1,6 @@
 #include "text/documents.h"
 
-#include <sstream>
-
 #include "base/error.h"
-#include "base/files.h"
 #include "text/unicode.h"
 
 namespace seqconv::internal {
@@ -62,8 +59,7 @@ std::string sentence_lines(std::string_view summary) {
 }
 
 Story read_story(const RootedPath& file) {
-  std::istringstream text(read_file(file));
-  LineReader reader(text, file.string(), BadBytes::kReject);
+  LineReader reader(file);
   Story story;
   std::string* part = &story.article;
   std::string line;

@@ -16,23 +16,13 @@ std::string hex(char byte) {
   return text.data();
 }
 
-std::unique_ptr<std::ifstream> open(const std::filesystem::path& path) {
-  std::error_code ignored;
-  SEQCONV_CHECK(
-      !std::filesystem::is_directory(path, ignored),
-      "cannot read '",
-      path.string(),
-      "': a file was wanted, but it is a folder");
-  errno = 0;
-  auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
-  SEQCONV_CHECK(file->is_open(), "cannot read '", path.string(), "': ", std::strerror(errno));
-  return file;
-}
-
 }  // namespace
 
-LineReader::LineReader(const std::filesystem::path& path, BadBytes bad_bytes)
-    : file_(open(path)), stream_(file_.get()), name_(path.string()), bad_bytes_(bad_bytes) {}
+LineReader::LineReader(const RootedPath& path, BadBytes bad_bytes)
+    : file_(std::make_unique<PackedText>(path)),
+      stream_(file_.get()),
+      name_(path.string()),
+      bad_bytes_(bad_bytes) {}
 
 LineReader::LineReader(
     std::istream& stream, std::string name, BadBytes bad_bytes, int64_t lines_before)
@@ -48,19 +38,26 @@ bool LineReader::next(std::string& line) {
   return true;
 }
 
-bool LineReader::next_with_end(std::string& line) {
+bool LineReader::read(std::string& line) {
   errno = 0;
-  if (!std::getline(*stream_, line)) {
-    SEQCONV_CHECK(
-        !stream_->bad(),
-        "cannot read '",
-        name_,
-        "' after line ",
-        line_number_,
-        ": ",
-        std::strerror(errno));
+  try {
+    if (std::getline(*stream_, line))
+      return true;
+  } catch (const std::ios_base::failure&) {}  // as of streams that do not throw, it is bad
+  SEQCONV_CHECK(
+      !stream_->bad(),
+      "cannot read '",
+      name_,
+      "' after line ",
+      line_number_,
+      ": ",
+      std::strerror(errno));
+  return false;
+}
+
+bool LineReader::next_with_end(std::string& line) {
+  if (!read(line))
     return false;
-  }
   ++line_number_;
   if (line_number_ == 1)
     line.erase(0, line.size() - skip_byte_order_mark(line).size());

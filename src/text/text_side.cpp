@@ -175,7 +175,8 @@ std::shared_ptr<const TextPipeline> load_side(
     name = file.string();
   }
   const SegmenterPointer segmenter = read_segmenter(options.subword, model, name);
-  const auto vocabulary = std::make_shared<Vocabulary>(Vocabulary::load(dictionary));
+  const auto vocabulary =
+      std::make_shared<Vocabulary>(Vocabulary::parse(read_file(dictionary), dictionary.string()));
   return std::make_shared<TextPipeline>(
       fit(options, segmenter, vocabulary), vocabulary, preparation);
 }

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <istream>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/rooted_path.h"
+#include "text/packed_text.h"
 
 namespace seqconv::internal {
 
@@ -65,10 +66,11 @@ enum class BadBytes {
 /// one may lack its end, a byte-order mark at the start is skipped.
 class LineReader {
  public:
-  /// Opens a file; Error when it cannot be read or is a folder.
-  explicit LineReader(const std::filesystem::path& path, BadBytes bad_bytes = BadBytes::kReject);
-  /// Reads from a stream that outlives the reader; `name` is for messages, and
-  /// `lines_before` are the lines in front of the stream, which count too.
+  /// Opens a file, packed or not; Error as of PackedText, then and by next().
+  explicit LineReader(const RootedPath& path, BadBytes bad_bytes = BadBytes::kReject);
+  /// Reads lines, and nothing ahead, from a stream that outlives the reader: what may be
+  /// packed is a PackedText. `name` is for messages, and `lines_before` are the lines in
+  /// front of the stream, which count too.
   LineReader(std::istream& stream, std::string name, BadBytes bad_bytes, int64_t lines_before = 0);
 
   /// The next line without its end; false at the end of the text.
@@ -84,9 +86,10 @@ class LineReader {
   std::string where() const;
 
  private:
+  bool read(std::string& line);
   void check(std::string& line);
 
-  std::unique_ptr<std::ifstream> file_;
+  std::unique_ptr<PackedText> file_;
   std::istream* stream_;
   std::string name_;
   BadBytes bad_bytes_;

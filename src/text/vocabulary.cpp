@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "text/unicode.h"
 
 namespace seqconv::internal {
@@ -151,13 +150,18 @@ std::vector<CountedSymbol> read_symbol_counts(const std::filesystem::path& path)
 }
 
 Vocabulary Vocabulary::load(const RootedPath& path) {
-  return parse(read_file(path), path.string());
+  LineReader reader(path);
+  return read(reader, path.string());
 }
 
 Vocabulary Vocabulary::parse(const std::string& text, const std::string& name) {
-  Vocabulary vocabulary;
   std::istringstream stream(text);
   LineReader reader(stream, name, BadBytes::kReject);
+  return read(reader, name);
+}
+
+Vocabulary Vocabulary::read(LineReader& reader, const std::string& name) {
+  Vocabulary vocabulary;
   std::string line;
   while (reader.next(line)) {
     Entry entry = parse_entry(line, reader.where());

@@ -14,6 +14,8 @@
 
 namespace seqconv::internal {
 
+class LineReader;
+
 /// A line of a file "symbol count".
 struct CountedSymbol {
   std::string symbol;
@@ -40,7 +42,7 @@ class Vocabulary {
       int64_t multiple = 8,
       const std::set<std::string>& required = {});
 
-  /// Reads dict.txt: "symbol count" a line, split at the last space. Errors
+  /// Reads a dict.txt that may be packed: "symbol count" a line, split at the last space. Errors
   /// name file and line (no count, duplicate symbol, invalid UTF-8, empty).
   static Vocabulary load(const RootedPath& path);
   /// The same for its text; `name` is for errors.
@@ -66,6 +68,7 @@ class Vocabulary {
   const std::vector<int32_t>& padding() const { return padding_; }
 
  private:
+  static Vocabulary read(LineReader& reader, const std::string& name);
   Vocabulary();
   void add(std::string symbol, int64_t count);
 

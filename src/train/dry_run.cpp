@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "text/corpus/batcher.h"
 #include "text/corpus/fairseq_data.h"
+#include "text/packed_text.h"
 #include "train/data_options.h"
 #include "train/held_out.h"
 #include "train/processes/batch_share.h"
@@ -73,8 +74,25 @@ void check_writable(const fs::path& output) {
       std::strerror(errno));
 }
 
-uintmax_t training_bytes(const DataOptions& data) {
+/// Bytes of training data.
+struct TrainingSize {
   uintmax_t bytes = 0;
+  bool is_whole = true;  ///< false where counting has ended before
+};
+
+/// Packed text is counted until it is too much.
+void add_text_file(const RootedPath& file, TrainingSize& size) {
+  if (PackedText(file).packing().empty()) {
+    size.bytes += fs::file_size(file.path());
+    return;
+  }
+  const uintmax_t bytes = count_text_bytes(file, kMostBytes + 1);
+  size.bytes += bytes;
+  size.is_whole = size.is_whole && bytes <= kMostBytes;
+}
+
+TrainingSize training_size(const DataOptions& data) {
+  TrainingSize size;
   std::vector<TextSource> sources;
   for (const auto* files : {&data.train_source, &data.train_target})
     sources.insert(sources.end(), files->begin(), files->end());
@@ -82,11 +100,11 @@ uintmax_t training_bytes(const DataOptions& data) {
     sources.push_back(data.source_of(file, PairSide::kSource));
   for (const TextSource& source : sources)
     if (holds_ids(source))
-      bytes += fs::file_size(fairseq_files(source.file).data);
+      size.bytes += fs::file_size(fairseq_files(source.file).data);
     else
-      for (const fs::path& file : files_of(source))
-        bytes += fs::file_size(file);
-  return bytes;
+      for (const RootedPath& file : files_of(source))
+        add_text_file(file, size);
+  return size;
 }
 
 /// "0.031", "2.4", "310": three digits, or all of those before the point.
@@ -185,10 +203,12 @@ void report_new_run(const TrainRequest& request, int64_t processes) {
   TrainConfig config = request.config;
   if (!holds_out(config))
     check_validation_text(config, /*goes_on=*/false);
-  if (request.init_from.empty() && training_bytes(config.data) > kMostBytes) {
+  const TrainingSize size = request.init_from.empty() ? training_size(config.data) : TrainingSize();
+  if (size.bytes > kMostBytes) {
     log_info(
         "subwords, vocabularies and ids would be made of ",
-        megabytes(static_cast<int64_t>(training_bytes(config.data))),
+        size.is_whole ? "" : "more than ",
+        megabytes(static_cast<int64_t>(size.bytes)),
         " of training data; sizes that depend on them are not known before");
     return;
   }

@@ -24,6 +24,7 @@
 #include "pipeline/translator.h"
 #include "search/sampled_search.h"
 #include "text/corpus/fairseq_data.h"
+#include "text/packed_text.h"
 
 namespace seqconv::internal {
 
@@ -305,6 +306,14 @@ void check_part_input(const std::string& input) {
         "--output needs a file of text as --input, but '",
         input,
         "' is binarised data by its name; standard output takes what is made of it");
+  // Parts are found by their places, and work goes on at one.
+  if (const auto packing = PackedText(input).packing(); !packing.empty())
+    fail_usage(
+        "--output needs a file of plain text as --input, but '",
+        input,
+        "' is packed by ",
+        packing,
+        ": unpack it first, or leave out --output: standard output takes what is made of it");
 }
 
 /// Where the part's lines are that are not translated yet.
