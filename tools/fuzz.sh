@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 readonly SECONDS_EACH=${1:-60}
 readonly ALL=(pytorch safetensors config toml dictionary codes pieces binarised state
-  metrics requests story shortlist utf8 moses)
+  metrics requests story packed shortlist utf8 moses)
 targets=("${@:2}")
 [ ${#targets[@]} -gt 0 ] || targets=("${ALL[@]}")
 

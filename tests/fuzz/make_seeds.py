@@ -4,7 +4,9 @@ from the tests.
     python3 tests/fuzz/make_seeds.py FOLDER
 """
 
+import gzip
 import json
+import lzma
 import pathlib
 import shutil
 import struct
@@ -116,6 +118,8 @@ MADE_UP = {
         b'1{"in": {"text": ["ein", "zwei \\u00fc"]}, "x": [1e999, null]}\n',
     ],
     "story": [b"ein zwei\n\ndrei\n\n@highlight\n\nein\n\n@highlight\n\nzwei\n"],
+    "packed": [gzip.compress(b"ein\nzwei\n", mtime=0) * 2, lzma.compress(b"ein\nzwei\n"),
+               b"\x28\xb5\x2f\xfd\x20\x04\x21\x00\x00ein\n"],
     "shortlist": [safetensors(
         {"common": tensor("I32", [1], 0, 4), "listed": tensor("I32", [2], 4, 12),
          "ends": tensor("I64", [8], 12, 76)},

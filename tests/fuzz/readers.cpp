@@ -23,6 +23,7 @@
 #include "text/corpus/fairseq_data.h"
 #include "text/documents.h"
 #include "text/moses.h"
+#include "text/packed_text.h"
 #include "text/segmenter.h"
 #include "text/unicode.h"
 #include "train/saved_state.h"
@@ -189,6 +190,45 @@ void read_story_file(std::string_view bytes) {
   sentence_lines(summary_line(story.highlights));
 }
 
+/// Has one byte at a time, as a slow pipe.
+class SlowBytes : public std::streambuf {
+ public:
+  explicit SlowBytes(std::string_view bytes) : bytes_(bytes) {}
+
+ protected:
+  int_type underflow() override {
+    if (bytes_.empty())
+      return traits_type::eof();
+    byte_ = bytes_.front();
+    bytes_.remove_prefix(1);
+    setg(&byte_, &byte_, &byte_ + 1);
+    return traits_type::to_int_type(byte_);
+  }
+
+ private:
+  std::string_view bytes_;
+  char byte_ = '\0';
+};
+
+/// The beginning of a text: a few bytes may unpack to very many.
+std::string unpacked(std::streambuf& bytes) {
+  constexpr size_t kMost = size_t{1} << 20;
+  std::istream in(&bytes);
+  PackedText packed(in, "packed");
+  std::string text;
+  for (auto block = packed.next_block(); !block.empty() && text.size() < kMost;
+       block = packed.next_block())
+    text += block;
+  return text.substr(0, kMost);
+}
+
+void read_packed(std::string_view bytes) {
+  std::stringbuf whole{std::string(bytes)};
+  const std::string text = unpacked(whole);
+  SlowBytes slow(bytes);
+  require(unpacked(slow) == text, "a slow pipe brings the text of a file");
+}
+
 /// One of the words that all targets share.
 void read_shortlist(std::string_view bytes) {
   TranslationText text;
@@ -259,6 +299,7 @@ constexpr Reader kReaders[] = {
     {"metrics", read_metrics},
     {"requests", read_requests},
     {"story", read_story_file},
+    {"packed", read_packed},
     {"shortlist", read_shortlist},
     {"utf8", read_utf8},
     {"moses", read_tokens},
