@@ -140,6 +140,15 @@ class PackedText(unittest.TestCase):
         self.assertEqual((result.code, result.out), (1, b""))
         self.assertIn("packed by bzip2: unpack it first", result.message)
 
+    def test_folders_of_models_hold_plain_text(self):
+        folder = support.copy_model("packed-dictionary")
+        file = next(folder.glob("*dict.txt"))
+        file.write_bytes(gzip.compress(file.read_bytes()))
+        for result in (run("info", folder),
+                       run("translate", "--model", folder, *TRANSLATE, stdin=b"1\n")):
+            self.assertEqual(result.code, 1)
+            self.assertIn(f"{file}:1: UTF-8 was wanted", result.message)
+
     def test_a_job_that_can_go_on_wants_plain_text(self):
         output = support.scratch() / "job.txt"
         for kind in PACKERS:
