@@ -51,7 +51,9 @@ def run(command, **options):
     begun = time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, **options)
     if done.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, command))}: exit code {done.returncode}")
+        log = options.get("stderr")
+        last = pathlib.Path(log.name).read_text()[-500:] if log else ""
+        raise SystemExit(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{last}")
     return time.monotonic() - begun, done.stdout
 
 
@@ -83,34 +85,49 @@ class Corpus:
         return str((self.folder / name).resolve())
 
 
-def train(given, corpus, candidate, updates, output):
-    keys = {
-        "data.train_source": json.dumps(corpus.file("train.source")),
-        "data.train_target": json.dumps(corpus.file("train.target")),
-        "training.max_updates": str(updates),
-        "training.max_epochs": "0",
-        "training.max_minutes": "0",
-        "training.threads": "1",
-        "training.seed": str(given.seed),
-        "training.save_every": "1000000",
-        "training.keep_last": "1",
-    }
-    for setting in candidate.split():
-        key, value = setting.split("=", 1)
-        keys[key] = value
-    command = [given.seqconv, "train"] + ([given.config] if given.config else [])
-    command += ["--output", str(output)]
+def train(given, corpus, config, keys, output):
+    command = [given.seqconv, "train", *([config] if config else []), "--output", output]
+    for side in ("source", "target"):
+        command += [f"--{side}", corpus.file(f"train.{side}")]
     for key, value in keys.items():
         command += ["--set", f"{key}={value}"]
     shutil.rmtree(output, ignore_errors=True)
     with open(output.with_suffix(".log"), "w") as log:
-        return run(command, stderr=log)[0]
+        return run(list(map(str, command)), stderr=log)[0]
 
 
-def pace(given, corpus, candidate):
+def train_candidate(given, corpus, config, candidate, updates, output):
+    keys = {
+        "training.max_updates": updates,
+        "training.max_epochs": 0,
+        "training.max_minutes": 0,
+        "training.threads": 1,
+        "training.seed": given.seed,
+        "training.save_every": 1000000,
+        "training.keep_last": 1,
+        "training.validate_every": 0,
+        "data.hold_out": 0,
+    }
+    keys.update(setting.split("=", 1) for setting in candidate.split())
+    return train(given, corpus, config, keys, output)
+
+
+def chosen_config(given, corpus, minutes):
+    """The configuration that the program itself chooses for the pairs and the minutes."""
+    file = given.output / f"auto-{corpus.pairs}-{minutes:g}.toml"
+    if not file.exists():
+        output = given.output / "auto"
+        keys = {"training.max_minutes": minutes, "training.max_updates": 1, "training.threads": 1}
+        train(given, corpus, "", keys, output)
+        shutil.copy(output / "training" / "config.toml", file)
+    return file
+
+
+def pace(given, corpus, config, candidate):
     """Seconds before the first update, and of one."""
     output = given.output / "pace"
-    few, many = (train(given, corpus, candidate, count, output) for count in (20, 120))
+    few, many = (
+        train_candidate(given, corpus, config, candidate, count, output) for count in (20, 120))
     seconds = (many - few) / 100
     return max(0.0, few - 20 * seconds), seconds
 
@@ -144,13 +161,18 @@ class Trials:
         if self.pace_file.exists():
             self.paces = json.loads(self.pace_file.read_text())
 
-    def time(self, candidates):
-        for candidate in candidates:
-            name = f"{self.corpus.pairs} {candidate}"
-            if name not in self.paces:
-                self.paces[name] = pace(self.given, self.corpus, candidate)
-                print(f"{self.paces[name][1]:.4f} s an update  {candidate}", flush=True)
-        self.pace_file.write_text(json.dumps(self.paces))
+    def config(self, minutes):
+        return self.given.config or chosen_config(self.given, self.corpus, minutes)
+
+    def pace(self, candidate, minutes):
+        """It depends on the minutes where the program chooses for them."""
+        config = self.config(minutes)
+        name = f"{self.corpus.pairs} {pathlib.Path(config).name} {candidate}"
+        if name not in self.paces:
+            self.paces[name] = pace(self.given, self.corpus, config, candidate)
+            print(f"{self.paces[name][1]:.4f} s an update  {candidate}", flush=True)
+            self.pace_file.write_text(json.dumps(self.paces))
+        return self.paces[name]
 
     def score(self, candidate, minutes):
         given = self.given
@@ -164,11 +186,11 @@ class Trials:
         for row in self.rows:
             if all(row[name] == value for name, value in key.items()):
                 return row
-        fixed, seconds = self.paces[f"{self.corpus.pairs} {candidate}"]
+        fixed, seconds = self.pace(candidate, minutes)
         updates = max(20, int((minutes * 60 - fixed) / seconds))
         output = given.output / "model"
         begun = time.time()
-        train(given, self.corpus, candidate, updates, output)
+        train_candidate(given, self.corpus, self.config(minutes), candidate, updates, output)
         row = {**key, "updates": updates, "wall": time.time() - begun}
         row.update(judge(given, self.corpus, output))
         self.rows.append(row)
@@ -186,14 +208,16 @@ def main():
     given = options()
     trials = Trials(given, Corpus(given))
     candidates = given.candidates or [""]
-    trials.time(candidates)
+    rounds = [given.minutes / 2**left for left in reversed(range(given.rounds))]
+    for minutes in rounds:
+        for candidate in candidates:
+            trials.pace(candidate, minutes)
     if given.time_only:
         return
-    for left in reversed(range(given.rounds)):
-        rows = [trials.score(candidate, given.minutes / 2**left) for candidate in candidates]
+    for minutes in rounds:
+        rows = [trials.score(candidate, minutes) for candidate in candidates]
         rows.sort(key=lambda row: -row["bleu"])
-        keep = max(1, (len(rows) + 1) // 2) if left else 1
-        candidates = [row["candidate"] for row in rows[:keep]]
+        candidates = [row["candidate"] for row in rows[: (len(rows) + 1) // 2]]
     print("best:", candidates[0] or "(no change)")
 
 

@@ -150,9 +150,7 @@ void add_train(Program& program) {
   verb.add_option(
       "CONFIG",
       arguments.config,
-      "A TOML file, or a configuration by name (lightconv_iwslt_de_en); not needed beside "
-      "--source, "
-      "--text, --documents or --resume");
+      "A TOML file, or a configuration by name (lightconv_iwslt_de_en)");
   add_data_flags(verb, flags->data);
   add_repeated(verb, "--set", arguments.overrides, "Override a key of the configuration")
       ->type_name("KEY=VALUE");

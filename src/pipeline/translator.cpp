@@ -185,6 +185,12 @@ void LimitCount::add(const TranslationOutcome& result) {
   at_limit += result.at_limit;
 }
 
+LimitCount& LimitCount::operator+=(const LimitCount& other) {
+  translations += other.translations;
+  at_limit += other.at_limit;
+  return *this;
+}
+
 std::string LimitCount::warning(const OptionNames& names) const {
   if (at_limit < 3 || 100 * at_limit < translations)
     return "";

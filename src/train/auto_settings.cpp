@@ -21,7 +21,7 @@ struct WorkRow {
 };
 
 constexpr auto kByWork = std::to_array<WorkRow>({
-    {1.5, 128, 256, 2, 512, 2e-3, 2000},
+    {3, 128, 256, 2, 512, 2e-3, 2000},
     {6, 128, 256, 2, 512, 2e-3, 3000},
     {9, 128, 256, 3, 512, 2e-3, 3000},
     {40, 192, 384, 3, 512, 2e-3, 5000},
@@ -58,6 +58,7 @@ struct PassRow {
 };
 
 constexpr auto kByPasses = std::to_array<PassRow>({
+    {12, 0.05},
     {25, 0.1},
     {60, 0.2},
     {HUGE_VAL, 0.3},

@@ -191,9 +191,7 @@ HeldOut hold_out(const TrainConfig& config, const fs::path& folder) {
                : " lines at the end of the training text",
       " are held out (data.hold_out = ",
       config.data.hold_out,
-      ") and lie in '",
-      held.file(sides.name),
-      "'",
+      ")",
       shared);
   return held;
 }

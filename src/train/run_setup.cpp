@@ -75,6 +75,8 @@ void make_task_of(RunSetup& setup, at::Device device, bool is_there) {
     const auto folder = setup.folder.training();
     setup.config.data.held_out =
         is_there ? open_held_out(setup.config, folder) : hold_out(setup.config, folder);
+    if (!is_there)
+      log_info("  they lie in '", folder.string(), "/validation.*'");
     if (setup.communicator->is_first())
       check_validation_text(setup.config, is_there);
   }

@@ -122,6 +122,22 @@ class FilesAlone(unittest.TestCase):
         for line in held.splitlines():
             self.assertIn("short", json.loads(line))
 
+    def test_settings_are_searched_by_the_tool(self):
+        files = [argument for name, file in (
+            ("source", "train.src"), ("target", "train.tgt"),
+            ("test-source", "other.src"), ("test-target", "other.tgt"),
+        ) for argument in (f"--{name}", self.folder / file)]
+        command = [
+            sys.executable, support.ROOT / "tools" / "tune_presets.py", *files, "--pairs", "200",
+            "--minutes", "0.02", "--rounds", "1", "--lines", "20", "--seqconv", support.PROGRAM,
+            "--output", self.folder / "tuned-presets",
+            "--try", "model.dim=16", "--try", "model.dim=32 model.ffn_dim=32"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=support.TIMEOUT, check=True)
+        self.assertIn(b"best: model.dim=", done.stdout)
+        results = (self.folder / "tuned-presets" / "results.jsonl").read_text().splitlines()
+        self.assertEqual(len(results), 2)
+        self.assertEqual(json.loads(results[0])["pairs"], 200)
+
     def test_wrong_files_and_flags_say_what_is_wanted(self):
         text = self.folder / "train.src"
         few = self.folder / "few"

@@ -358,7 +358,8 @@ class GoingOn(Shards):
         told = result.message.splitlines()
         self.assertIn("going on behind line", told[0])
         self.assertEqual(one.message.splitlines(), told[1:])
-        self.assertEqual(len(told), 3)
+        self.assertEqual(len(told), 4)
+        self.assertIn("translations have as many tokens as they may", told[2])
 
     def test_what_changes_the_result_is_refused_by_name(self):
         source = written("changing.src", GOOD)

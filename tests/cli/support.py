@@ -179,6 +179,9 @@ device = "cpu"
 
 [schedule]
 warmup_updates = 10
+
+[decoding]
+max_length_b = 200
 """
 
 

@@ -140,6 +140,7 @@ TEST_F(FineTuningRun, CodesOfAnotherModelAreRefused) {
 }
 
 TEST_F(FineTuningRun, ASideOfUnknownSymbolsIsWarnedOfWithItsShare) {
+  config_.schedule.warmup_updates = 4;  // more would be warned of
   train_model(request("base"));
   folder_.write("other", "a b c\n");
   folder_.write("half", "a 1\n");

@@ -299,6 +299,7 @@ JoinedParts PartsFolder::look() const {
     total.replaced += progress->replaced;
     total.blank += progress->blank;
     total.cut += progress->cut;
+    total.limits += progress->limits;
     total.failed += progress->failed;
   }
   return joined;

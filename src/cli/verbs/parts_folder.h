@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cli/verbs/failed_lines.h"
 #include "cli/verbs/part_input.h"
+#include "pipeline/translator.h"
 
 /// A job whose output several processes write, each its part: the folder
 /// OUTPUT.parts, until the parts are joined. docs/scaling.md shows it.
@@ -24,6 +25,7 @@ struct PartProgress {
   int64_t replaced = 0;  ///< lines that held bad bytes
   int64_t cut = 0;       ///< lines that were longer than the model takes
   int64_t blank = 0;     ///< blank lines between JSON objects
+  LimitCount limits{};
   FailureSummary failed{};
   bool done = false;
 
@@ -35,6 +37,7 @@ struct PartProgress {
     v("replaced", replaced, "Lines that held bad bytes");
     v("cut", cut, "Lines that were cut");
     v("blank", blank, "Blank lines between JSON objects");
+    v("limits", limits, "Translations that end at their limit of length");
     v("failed", failed, "Lines that failed");
     v("done", done, "Whether that is all");
   }

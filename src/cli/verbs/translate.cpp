@@ -99,10 +99,12 @@ void warn_of_positions(const TranslateArguments& arguments, int64_t positions) {
 }
 
 /// What is told of all lines when they are done; Error where some failed.
-void report(const PartProgress& total, const TranslationSystem& system) {
+void report(const PartProgress& total, const TranslationSystem& system, const OptionNames& names) {
   warn_of_replaced_lines(total.replaced);
   report_blank_lines(total.blank);
   report_cut_lines(total.cut, system.text.max_source_tokens);
+  if (const std::string warning = total.limits.warning(names); !warning.empty())
+    log_warning(warning);
   total.failed.finish(total.lines);
 }
 
@@ -179,8 +181,6 @@ class BufferedLines : public TranslationLists {
     reach(end);
     if (symbols_.is_mostly_unknown())
       log_warning("the input: ", symbols_.warning());
-    if (const std::string warning = limits_.warning(arguments_.names); !warning.empty())
-      log_warning(warning);
     if (arguments_.stats)
       log_info(
           meter_.summary(),
@@ -246,7 +246,7 @@ class BufferedLines : public TranslationLists {
 
   void write_line(RequestOrigin& origin, const TranslationOutcome& result) {
     symbols_ += result.symbols;
-    limits_.add(result);
+    progress_.limits.add(result);
     progress_.cut += result.source_cut;
     // Cuts that the model wants are counted, not told one by one.
     for (size_t i = result.source_cut ? 1 : 0; i < result.notes.size(); ++i)
@@ -275,7 +275,6 @@ class BufferedLines : public TranslationLists {
   int64_t blank_before_;
   FailedLines failed_;
   Meter meter_;
-  LimitCount limits_;
   SymbolCount symbols_;
   PartFiles* part_;
   std::ostream& out_;
@@ -288,7 +287,7 @@ void translate_stream(const TranslationRun& run, std::istream& in, std::ostream&
       out);
   run.translator.translate(lines);
   lines.finish();
-  report(lines.progress(), run.system());
+  report(lines.progress(), run.system(), run.arguments.names);
 }
 
 /// A part cut anywhere in a file is that of lines only where the file stays.
@@ -370,7 +369,7 @@ void join_parts(
         joined.missing == 1 ? " is" : " are",
         " missing");
   if (joined.here)
-    report(joined.total, system);
+    report(joined.total, system, arguments.names);
 }
 
 }  // namespace
