@@ -282,6 +282,41 @@ TEST_P(ProcessesThrough, AllStopAfterTheUpdateInWhichOneGotASignal) {
   expect_close("one", "others");
 }
 
+TEST_F(Processes, ValidateTogetherAtAStopAndTakeItBack) {
+  config_.training.validate_every = 4;
+  config_.training.ema_decay = 0.9;  // cut too: using it takes all processes
+  config_.training.shard_optimizer = true;
+  train_together(2, request("whole"));
+  TrainRequest piece = request("pieces");
+  EXPECT_THAT(
+      testing::error_of<Interrupted>([&] {
+        run(2, [&](const auto& communicator) {
+          train(
+              piece,
+              [&](const RunSetup&, const Position& position) {
+                if (position.update == 6 && communicator->rank() == 1)
+                  set_stop_signal(SIGTERM);
+              },
+              communicator);
+        });
+      }),
+      ::testing::HasSubstr("model.safetensors has the parameters of this update"));
+  set_stop_signal(0);
+  const auto validations = records("pieces", "validation");
+  ASSERT_EQ(validations.size(), 2u);
+  EXPECT_EQ(validations[1].value("at_stop", false), true);
+  EXPECT_LT(validations[1]["loss_base2"], validations[0]["loss_base2"]);
+  EXPECT_EQ(update_of_parameters(path("pieces") / "model.safetensors"), 6);
+  EXPECT_EQ(update_of_parameters(path("pieces") / "training" / "best.safetensors"), 4);
+  piece.resume = true;
+  train_together(2, piece);
+  EXPECT_FALSE(std::filesystem::exists(path("pieces") / "training" / "best.safetensors"));
+  EXPECT_EQ(records("whole", "validation").size(), records("pieces", "validation").size());
+  EXPECT_EQ(
+      testing::tensors_of(path("whole") / "model.safetensors"),
+      testing::tensors_of(path("pieces") / "model.safetensors"));
+}
+
 TEST_P(ProcessesThrough, NobodyLeavesWhileTheFirstStillWrites) {
   constexpr int64_t kLast = 16;  // where asking is dear, it is done here too
   config_.training.max_updates = kLast + 4;

@@ -193,6 +193,7 @@ TEST_F(Resume, AnEndLeavesTheLastParametersBesideTheBest) {
 TEST_F(Resume, WithoutValidationTextTheModelOfAStopIsTheLast) {
   config_.data.valid_source = config_.data.valid_target = {};
   config_.training.validate_bleu = false;
+  config_.training.validate_every = 0;
   TrainRequest piece = request("run");
   EXPECT_THAT(stop_of(piece, 7), HasSubstr("model.safetensors has the parameters of this update"));
   EXPECT_EQ(update_of_parameters(path("run") / "model.safetensors"), 7);
