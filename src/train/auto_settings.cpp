@@ -1,68 +1,14 @@
 #include "train/auto_settings.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
+#include "train/auto_tables.h"
 
 namespace seqconv::internal {
 namespace {
-
-/// Settings that a run's work decides: minutes of one thread.
-struct WorkRow {
-  double minutes;  ///< up to so many
-  int64_t dim;
-  int64_t ffn_dim;
-  int64_t layers;
-  int64_t max_tokens;
-  double learning_rate;
-  int64_t pieces;
-};
-
-constexpr auto kByWork = std::to_array<WorkRow>({
-    {3, 128, 256, 2, 512, 2e-3, 2000},
-    {6, 128, 256, 2, 512, 2e-3, 3000},
-    {9, 128, 256, 3, 512, 2e-3, 3000},
-    {40, 192, 384, 3, 512, 2e-3, 5000},
-    {160, 256, 512, 3, 1024, 1.5e-3, 6000},
-    {800, 256, 1024, 4, 2048, 1.5e-3, 8000},
-    {6000, 512, 1024, 5, 4096, 1e-3, 16000},
-    {HUGE_VAL, 512, 2048, 6, 8192, 7e-4, 32000},
-});
-
-/// Settings that the number of samples decides.
-struct DataRow {
-  int64_t samples;  ///< up to so many
-  int64_t pieces;   ///< at most
-  int64_t dim;      ///< at most
-  int64_t epochs;   ///< at most: more of them learn the text by heart
-};
-
-constexpr auto kByData = std::to_array<DataRow>({
-    {2000, 500, 128, 100},
-    {7000, 1500, 192, 80},
-    {15000, 2000, 256, 60},
-    {40000, 4000, 256, 40},
-    {120000, 6000, 256, 30},
-    {400000, 8000, 512, 20},
-    {2000000, 16000, 512, 20},
-    {std::numeric_limits<int64_t>::max(), 32000, 512, 20},
-});
-
-/// Dropout that the number of passes over the text decides: a model that sees it once or twice
-/// cannot learn it by heart, and learns faster without.
-struct PassRow {
-  double passes;  ///< up to so many
-  double dropout;
-};
-
-constexpr auto kByPasses = std::to_array<PassRow>({
-    {12, 0.05},
-    {25, 0.1},
-    {60, 0.2},
-    {HUGE_VAL, 0.3},
-});
 
 /// A device does the work of so many threads.
 constexpr double kThreadsOfGpu = 40;
@@ -206,8 +152,15 @@ class Chooser {
     say({"data.samples", "data.block_tokens"}, "windows of the text, as long as what is learned");
   }
 
+  bool symbols_are(const char* kind) const {
+    return value_of("text.subword", std::string()) == kind;
+  }
+
   void choose_text() {
-    if (facts_.has_ids || is_given("text.bpe_codes") || is_given("text.sentencepiece_model"))
+    const bool has_pieces =
+        !is_given("text.subword") || symbols_are("sentencepiece") || symbols_are("bpe");
+    if (facts_.has_ids || is_given("text.bpe_codes") || is_given("text.sentencepiece_model") ||
+        !has_pieces)
       return;
     set("text.subword", "sentencepiece");
     // Rare characters cost pieces of their own, and small texts have none to spare.
@@ -231,10 +184,14 @@ class Chooser {
   }
 
   void choose_model() {
-    const int64_t dim = std::min(by_work_.dim, by_data_.dim);
+    int64_t dim = std::min(by_work_.dim, by_data_.dim);
+    for (const char* heads : {"model.encoder.heads", "model.decoder.heads"})
+      if (const auto given = value_of(heads, int64_t{1}); given > 0 && given <= dim)
+        dim = std::lcm(given, dim) <= 2 * dim ? std::lcm(given, dim)
+                                              : (dim + given - 1) / given * given;
     set("model.dim", dim);
     set("model.ffn_dim", dim == by_work_.dim ? by_work_.ffn_dim : 2 * dim);
-    if (!translates())
+    if (!translates() || !value_of("text.joined", true))
       set("model.tie", "decoder");
     say({"model.dim", "model.ffn_dim"}, "for ", work_text(), " and ", data_text());
     if (translates())
@@ -253,7 +210,10 @@ class Chooser {
       return;
     set(key("layers").c_str(), layers);
     set(key("block").c_str(), blocks);
-    set(key("heads").c_str(), value_of("model.dim", int64_t{0}) % 8 == 0 && layers > 4 ? 8 : 4);
+    int64_t heads = layers > 4 ? 8 : 4;
+    while (value_of("model.dim", int64_t{0}) % heads != 0)
+      heads /= 2;
+    set(key("heads").c_str(), heads);
     Json kernels = Json::array();
     Json offsets = Json::array();
     Json gates = Json::array();
@@ -287,7 +247,11 @@ class Chooser {
     const auto longer =
         static_cast<double>(std::max(facts_.source_characters, facts_.target_characters));
     const double each = longer / static_cast<double>(facts_.samples);
-    const double tokens = facts_.has_ids ? each : each / kCharactersOfPiece;
+    const bool are_characters = symbols_are("characters") || symbols_are("bytes");
+    const double characters = facts_.has_ids || are_characters ? 1
+        : symbols_are("none")                                  ? facts_.word_length()
+                                                               : kCharactersOfPiece;
+    const double tokens = each / characters;
     const auto most = value_of("data.max_source_tokens", int64_t{0});
     const auto mean = static_cast<int64_t>(tokens) + 1;
     return most > 0 ? std::min(mean, most) : mean;
@@ -337,6 +301,17 @@ class Chooser {
     return static_cast<double>(samples_tokens()) / value_of("batching.max_tokens", 512.0);
   }
 
+  /// Updates that the time and the passes allow; 0: not known.
+  double planned_updates() const {
+    const auto passes = static_cast<double>(value_of("training.max_epochs", by_data_.epochs));
+    return passes > 0 ? std::min(updates(), passes * updates_a_pass()) : updates();
+  }
+
+  bool validates() const {
+    return is_given("data.valid_source") || is_given("data.valid") ||
+        value_of("data.hold_out", int64_t{0}) > 0;
+  }
+
   void choose_dropout() {
     const auto most = static_cast<double>(value_of("training.max_epochs", by_data_.epochs));
     const double fit = updates() / updates_a_pass();
@@ -354,10 +329,13 @@ class Chooser {
     set("schedule.kind", "linear");
     set("schedule.learning_rate", by_work_.learning_rate);
     // A long run rises no longer than a short one: stopped early, it has learned as much.
-    const double share = updates() > 0 ? kWarmupUpdates / updates() : kWarmupShare;
-    set("schedule.warmup_share", std::clamp(std::round(share * 1000) / 1000, 0.01, kWarmupShare));
+    const double planned = planned_updates();
+    const double share = planned > 0 ? kWarmupUpdates / planned : kWarmupShare;
+    if (!is_given("schedule.warmup_updates"))
+      set("schedule.warmup_share", std::clamp(std::round(share * 1000) / 1000, 0.01, kWarmupShare));
     say({"schedule.kind", "schedule.learning_rate", "schedule.warmup_share"},
-        "up at once, and down to nothing by the end");
+        is_given("schedule.kind") ? "for " + work_text()
+                                  : "up at once, and down to nothing by the end");
     set("optimizer.clip_norm", 1.0);
     if (translates())
       set("training.label_smoothing", 0.1);
@@ -365,10 +343,10 @@ class Chooser {
     say({"training.ema_share"}, "the model is an average over the last twentieth of the run");
     set("training.max_epochs", by_data_.epochs);
     say({"training.max_epochs"}, "more passes over ", data_text(), " learn them by heart");
-    const double every = updates() / 10;
+    const double every = planned_updates() / 10;
     const auto per_epoch = static_cast<double>(facts_.samples) *
         static_cast<double>(mean_tokens()) / value_of("batching.max_tokens", 512.0);
-    if (every > 0 && (every < 0.7 * per_epoch || every > 1.5 * per_epoch)) {
+    if (validates() && every > 0 && (every < 0.7 * per_epoch || every > 1.5 * per_epoch)) {
       set("training.validate_every", std::max<int64_t>(static_cast<int64_t>(every) / 50 * 50, 50));
       say({"training.validate_every"}, "about ten validations");
     }

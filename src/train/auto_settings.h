@@ -25,7 +25,7 @@ struct AutoSettings {
 /// Chooses sizes, rates and lengths for a text and a budget. `given` is the configuration's
 /// table: keys that it has are not in the result, and what is chosen beside them fits them
 /// (kernel sizes to layers and blocks). The tables that it goes by, from measurement
-/// (docs/your_own_data.md), are in auto_settings.cpp. UsageError for values in `given` of a
+/// (docs/your_own_data.md), are in auto_tables.h. UsageError for values in `given` of a
 /// wrong type.
 AutoSettings choose_settings(const Json& given, const CorpusFacts& facts, const RunBudget& budget);
 

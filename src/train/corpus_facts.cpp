@@ -24,7 +24,8 @@ struct SideCounts {
   std::vector<int64_t> lengths;  // samples by their words
   bool is_sorted = true;
   bool has_ids = false;
-  int64_t last = 0;  // characters of the last sample
+  int64_t lines = 0;  // without text too
+  int64_t last = 0;   // characters of the last sample
 
   void add(int64_t characters_of_it, int64_t words_of_it) {
     constexpr int64_t kLongest = 10000;
@@ -99,11 +100,13 @@ SideCounts count_side(const std::vector<TextSource>& files, Alphabet& alphabet) 
       count_ids(file, counts);
       continue;
     }
-    for (TextSourceReader reader(file); reader.next(line);) {
+    TextSourceReader reader(file);
+    while (reader.next(line)) {
       stop_preparing_if_asked();
       if (const auto words = static_cast<int64_t>(split_words(line).size()); words > 0)
         counts.add(alphabet.add(line), words);
     }
+    counts.lines += reader.line_number();
   }
   return counts;
 }
@@ -123,6 +126,12 @@ CorpusFacts measure_corpus(const TrainConfig& config) {
   Alphabet alphabet;
   const SideCounts source = count_side(pairs.source, alphabet);
   const SideCounts target = count_side(pairs.target, alphabet);
+  SEQCONV_CHECK(
+      !is_pairs || source.lines == target.lines,
+      "parallel files must have the same number of lines, but the sources have ",
+      source.lines,
+      " and the targets ",
+      target.lines);
   const SideCounts& first = is_pairs ? source : target;
   SEQCONV_CHECK(target.samples > 0 && first.samples > 0, "the training text has no text");
   return {

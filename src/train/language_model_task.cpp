@@ -61,7 +61,9 @@ class LanguageModelTask : public TrainingTask {
 
  private:
   void learn() {
-    const std::vector<TextSource> files = config_.data.training_text();
+    // Held-out lines too: a model that never saw <unk> could not read a symbol that only they have.
+    const std::vector<std::string>& names = config_.data.train;
+    const std::vector<TextSource> files(names.begin(), names.end());
     LanguageText& text = loaded_.text;
     text = LanguageText::create(config_.text, text_files(files));
     const int64_t vocabulary = text.text->vocabulary().size();

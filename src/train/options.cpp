@@ -259,6 +259,7 @@ void TrainConfig::validate() const {
         missing = "data.valid or data.hold_out";
       break;
   }
+  check_at_least<int64_t>("data.hold_out", data.hold_out, 0);
   check_smoothing(*this);
   model.validate("model", task);
   check_text(text);

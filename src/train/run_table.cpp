@@ -112,12 +112,11 @@ Json complete_table(Json table, const RunTable& run, Communicator& processes) {
   const std::string asked(enum_name(Sizes::kAuto));
   if (!table.is_object() || !table.contains("sizes") || table["sizes"] != asked)
     return table;
-  const RunFolder folder{{run.output, run.links}};
-  std::error_code none;
   if (run.resume) {
-    if (!std::filesystem::exists(folder.settings(), none))
-      return table;  // check_output says that there is nothing to go on with
+    TrainRequest request{.output = run.output, .resume = true, .links = run.links};
+    check_output(request);
     table.erase("sizes");
+    const RunFolder folder{{run.output, run.links}};
     return merge_beneath(table, load_toml(folder.settings().string()));
   }
   std::string chosen;

@@ -85,6 +85,7 @@ void TrainLoop::run() {
   writer_.open_records(position_);
   writer_.write_record(start_record(setup_, batches_.size()));
   settle();
+  warn_of_preparation();
   plan_.look(processes());
   std::string reason = plan_.reason_to_stop();
   while (reason.empty()) {
@@ -98,6 +99,17 @@ void TrainLoop::run() {
     reason = plan_.reason_to_stop();
   }
   finish(reason);
+}
+
+void TrainLoop::warn_of_preparation() const {
+  const double all = 60 * training().max_minutes;
+  if (all > 0 && !setup_.resumed && 2 * plan_.elapsed() > all)
+    log_warning(
+        "preparing the text took ",
+        duration_text(plan_.elapsed()),
+        " of the run's ",
+        duration_text(all),
+        ": raise training.max_minutes (--minutes)");
 }
 
 ProgressStatus TrainLoop::status() const {

@@ -70,6 +70,8 @@ class TrainLoop {
   void finish(const std::string& reason);
 
   RunTensors tensors() { return {parameters_, optimizer_, average_.values(), shares_}; }
+  /// Says so where the time of the run is nearly over before its first update.
+  void warn_of_preparation() const;
   ProgressStatus status() const;
   const TrainingOptions& training() const { return setup_.config.training; }
   Communicator& processes() const { return *setup_.communicator; }

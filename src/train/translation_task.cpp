@@ -61,6 +61,22 @@ std::vector<std::string> warnings_of(const CorpusReport& report) {
   return warnings;
 }
 
+/// A vocabulary most of whose symbols are too rare to be learned; "" where it is none.
+std::string scarcity_of(const CorpusReport& report, int64_t symbols) {
+  constexpr int64_t kLeastUses = 10;
+  const int64_t tokens = report.source_tokens + report.target_tokens;
+  if (tokens >= kLeastUses * symbols)
+    return "";
+  return concat(
+      "the vocabulary is nearly as large as the text: ",
+      symbols,
+      " symbols for ",
+      tokens,
+      " tokens, fewer than ",
+      kLeastUses,
+      " each; lower text.subword_size, or raise text.min_count");
+}
+
 class TranslationTask : public TrainingTask {
  public:
   TranslationTask(const TrainConfig& config, at::Device device) : config_(config), device_(device) {
@@ -89,7 +105,7 @@ class TranslationTask : public TrainingTask {
 
   CorpusRecipes recipes() const override {
     const DataOptions& data = config_.data;
-    CorpusRecipes recipes{recipe(data.training_pairs()), std::nullopt};
+    CorpusRecipes recipes{recipe(data.training_pairs(), /*is_learned=*/learned_), std::nullopt};
     if (const PairSources pairs = data.validation_pairs(); !pairs.source.empty())
       recipes.valid = recipe(pairs);
     return recipes;
@@ -146,6 +162,7 @@ class TranslationTask : public TrainingTask {
       text.source_samples = binarised_samples(pairs.source, *text.source);
     if (text.target_samples.empty())
       text.target_samples = binarised_samples(pairs.target, *text.target);
+    learned_ = true;
     loaded_.model = TranslationModel(
         loaded_.options,
         text.source->vocabulary().size(),
@@ -182,7 +199,7 @@ class TranslationTask : public TrainingTask {
         .target_cut = config_.data.max_target_tokens};
   }
 
-  CorpusRecipe recipe(const PairSources& pairs) const {
+  CorpusRecipe recipe(const PairSources& pairs, bool is_learned = false) const {
     return {
         [this, pairs](const fs::path& stem) {
           CorpusReport report = write_pair_corpus(
@@ -192,17 +209,24 @@ class TranslationTask : public TrainingTask {
               stem);
           return write_options(ReportFields{report});
         },
-        [](const fs::path& stem, const Json& table) -> PreparedCorpus {
+        [this, is_learned](const fs::path& stem, const Json& table) -> PreparedCorpus {
           CorpusReport report;
           ReportFields fields{report};
           read_options(table, "report", fields);
-          return {pair_samples(open_pair_corpus(stem)), report.summary(), warnings_of(report)};
+          std::vector<std::string> warnings = warnings_of(report);
+          const int64_t symbols =
+              std::max(loaded_.model->source_vocabulary(), loaded_.model->target_vocabulary());
+          if (const std::string scarcity = is_learned ? scarcity_of(report, symbols) : "";
+              !scarcity.empty())
+            warnings.push_back(scarcity);
+          return {pair_samples(open_pair_corpus(stem)), report.summary(), std::move(warnings)};
         }};
   }
 
   TrainConfig config_;
   at::Device device_;
   LoadedModel loaded_;
+  bool learned_ = false;       // the text, from the training files
   ValidationText valid_text_;  // when first needed
 };
 

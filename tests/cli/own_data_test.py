@@ -96,6 +96,12 @@ class FilesAlone(unittest.TestCase):
         self.assertEqual(done.code, 0, done.message)
         self.assertEqual(self.settings("file")["batching"]["max_tokens"], 300)
 
+    def test_a_vocabulary_as_large_as_the_text_is_warned_of(self):
+        files = ("--source", self.folder / "other.src", "--target", self.folder / "other.tgt")
+        done = self.train(*files, "--minutes", "0.03", "--set", "text.subword=none", output="words")
+        self.assertIn("the vocabulary is nearly as large as the text", done.message)
+        self.assertIn("lower text.subword_size", done.message)
+
     def test_another_model_is_where_a_run_begins(self):
         self.train(*self.pairs(), "--minutes", "0.05", output="first")
         done = self.train("--source", self.folder / "other.src", "--target",
@@ -111,6 +117,10 @@ class FilesAlone(unittest.TestCase):
         done = self.train("--text", self.folder / "train.tgt", "--minutes", "0.05", output="text")
         self.assertEqual(done.code, 0, done.message)
         self.assertEqual(self.settings("text")["task"], "language_model")
+        rare = self.folder / "rare"  # a character that only a held-out line has
+        rare.write_text((self.folder / "train.tgt").read_text() + "a rare ☉\n")
+        done = self.train("--text", rare, "--minutes", "0.05", output="rare-run")
+        self.assertEqual(done.code, 0, done.message)
         documents = self.folder / "documents.jsonl"
         sides = [(self.folder / f"train.{side}").read_text().splitlines() for side in ("src", "tgt")]
         documents.write_text("".join(
@@ -152,6 +162,9 @@ class FilesAlone(unittest.TestCase):
              "needs 10 training samples or more, but there are 2"),
             ([*self.pairs(), "--set", "data.hold_out=0", "--set", "training.patience=2"],
              "needs validation text"),
+            ([*self.pairs(), "--set", "data.hold_out=-1"], "data.hold_out must be >= 0"),
+            (["--source", text, "--target", few], "parallel files must have the same number"),
+            (["--resume"], "nothing to resume"),
         ):
             done = self.train(*arguments, output="wrong")
             self.assertNotEqual(done.code, 0, arguments)

@@ -82,6 +82,33 @@ TEST(AutoSettings, LeaveGivenKeysAndFitThem) {
   EXPECT_TRUE(says_why);
 }
 
+TEST(AutoSettings, ValidateOnlyWhereThereIsTextForItAndWithinThePasses) {
+  const RunBudget day{.minutes = 1440, .threads = 1};
+  const TrainConfig config = config_of({}, facts_of(20000), day);
+  // 20,000 pairs of 17 tokens or so, 40 passes: about ten validations in these.
+  const int64_t updates = 40 * 20000 * 17 / config.batching.max_tokens;
+  EXPECT_GT(config.training.validate_every, 0);
+  EXPECT_LT(config.training.validate_every, updates / 5);
+  const Json none = Json::parse(R"({"data": {"hold_out": 0}})");
+  EXPECT_NO_THROW(config_of(none, facts_of(20000), day).validate());
+  EXPECT_EQ(config_of(none, facts_of(20000), day).training.validate_every, 0);
+}
+
+TEST(AutoSettings, FitKeysThatAreGivenAlone) {
+  const RunBudget budget{.minutes = 5, .threads = 1};
+  for (const char* given :
+       {R"({"text": {"joined": false}})",
+        R"({"model": {"dim": 130}})",
+        R"({"model": {"encoder": {"heads": 3}}})",
+        R"({"text": {"subword": "bytes"}})",
+        R"({"schedule": {"kind": "inverse_sqrt"}})"})
+    EXPECT_NO_THROW(config_of(Json::parse(given), facts_of(20000), budget).validate()) << given;
+  const Json warmup = Json::parse(R"({"schedule": {"warmup_updates": 10}})");
+  const TrainConfig config = config_of(warmup, facts_of(20000), budget);
+  EXPECT_EQ(config.schedule.warmup_share, 0);
+  EXPECT_EQ(config.schedule.warmup_updates, 10);
+}
+
 TEST(AutoSettings, SuitLanguageModelsAndSummaries) {
   CorpusFacts text = facts_of(30000);
   text.source_characters = text.source_words = text.long_source_words = 0;
@@ -138,6 +165,11 @@ TEST(LengthLimits, FitAllSamplesButAThousandth) {
   fit_length_limits(Lengths(pairs), decoding);
   EXPECT_DOUBLE_EQ(decoding.max_length_a, 1.0);  // 1.25 x 16 / (10 + 10)
   EXPECT_EQ(decoding.max_length_b, 10);
+  pairs.assign(1000, {400, 20});  // as summaries are
+  pairs.emplace_back(10, 30);
+  fit_length_limits(Lengths(pairs), decoding);
+  EXPECT_EQ(decoding.max_length_a, 0);
+  EXPECT_EQ(decoding.max_length_b, 26);
   const DecodingOptions before;
   decoding = before;
   fit_length_limits(Lengths({}), decoding);

@@ -152,6 +152,10 @@ TEST_F(HeldOutSamples, TheTextTellsItsSizeAndItsOrder) {
   write("a.target", "t\n" + read_file({path("a.target")}));
   EXPECT_FALSE(measure_corpus(config_).is_sorted);
   write("a.source", "\n\n");
+  EXPECT_THAT(
+      testing::error_of([&] { measure_corpus(config_); }),
+      HasSubstr("must have the same number of lines, but the sources have 2 and the targets 401"));
+  write("a.target", "a\nb\n");
   EXPECT_THAT(testing::error_of([&] { measure_corpus(config_); }), HasSubstr("has no text"));
 }
 
