@@ -24,7 +24,9 @@ void TrainLoop::keep_last() {
 }
 
 bool TrainLoop::validates_at_a_stop() {
-  if (!valid_batches_ || position_.validated_update == position_.update)
+  // One that the signal has cut short is not begun again: the run owes it.
+  const bool is_cut_short = position_.validation_due;
+  if (!valid_batches_ || is_cut_short || position_.validated_update == position_.update)
     return false;
   const bool is_long = plan_.validation_seconds() > kMostSecondsAtAStop;
   return !processes().any(is_long);  // each has its own clock
