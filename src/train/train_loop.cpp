@@ -317,6 +317,7 @@ void TrainLoop::save_state_file() {
   position_.elapsed = plan_.elapsed();
   writer_.write_state(position_, tensors());
   has_state_ = state_is_last_ = true;
+  saved_plan_ = position_.planned_updates;
 }
 
 void TrainLoop::stop_if_asked() {

@@ -91,6 +91,7 @@ class TrainLoop {
   RunPlan plan_;
   std::unique_ptr<Updates> updates_;
   bool has_state_;              // whether the folder holds one of this run
+  int64_t saved_plan_ = -1;     // position_.planned_updates in it
   bool state_is_last_ = false;  // whether it is of this very place
   bool last_is_kept_ = false;   // whether its parameters lie beside the model
   RunWriter writer_;

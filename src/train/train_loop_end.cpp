@@ -106,6 +106,9 @@ void TrainLoop::finish(const std::string& reason) {
       ", parameters or the optimizer's state are NaN or infinite. Lower schedule.learning_rate (",
       setup_.config.schedule.learning_rate,
       "). The last saved checkpoint is untouched");
+  // An epoch's end may have been saved before the clock made it the run's.
+  if (saved_plan_ != position_.planned_updates)
+    save_state_file();
   keep_last();
   writer_.write_record(end_record(position_, reason));
   progress_.line(concat(
