@@ -156,15 +156,6 @@ Json to_json(const toml::node& node, const std::string& file) {
   }
 }
 
-void merge(Json& into, const Json& from) {
-  for (const auto& [key, value] : from.items()) {
-    if (value.is_object() && into.contains(key) && into[key].is_object())
-      merge(into[key], value);
-    else
-      into[key] = value;
-  }
-}
-
 /// Reads files and what they include; knows which are open, so that a circle
 /// is an error and not a hang.
 class TomlLoader {
@@ -192,11 +183,11 @@ class TomlLoader {
     for (const Json& name : names) {
       if (!name.is_string())
         fail_usage(file, ": include must be a file name, but got ", detail::show_json(name));
-      merge(merged, load_included(included(path, name.get<std::string>())));
+      merge_tables(merged, load_included(included(path, name.get<std::string>())));
     }
     open_.pop_back();
     own.erase("include");
-    merge(merged, own);
+    merge_tables(merged, own);
     return merged;
   }
 
@@ -322,6 +313,15 @@ Json parse_toml(const std::string& text, const std::string& file) {
         error.source().begin.column,
         ": ",
         error.description());
+  }
+}
+
+void merge_tables(Json& into, const Json& from) {
+  for (const auto& [key, value] : from.items()) {
+    if (value.is_object() && into.contains(key) && into[key].is_object())
+      merge_tables(into[key], value);
+    else
+      into[key] = value;
   }
 }
 

@@ -270,6 +270,9 @@ std::vector<OptionRow> describe_options(const std::string& path) {
   return rows;
 }
 
+/// Merges the tables of `from` into those of `into`, whose other values it replaces.
+void merge_tables(Json& into, const Json& from);
+
 /// Reads a TOML file into a table. `include = "other.toml"` (a path relative
 /// to the file, or a list) is merged first, so that the file's own keys win. An
 /// include NAME without folder or extension, of which there is no file beside,

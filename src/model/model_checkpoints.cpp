@@ -66,9 +66,8 @@ std::vector<FoundParameters> find_checkpoints(
   for (fs::directory_iterator at(folder.path() / kCheckpoints, error), end; !error && at != end;
        at.increment(error)) {
     const fs::path name = at->path().filename();
-    const int64_t update = number_of_update(name.stem().string());
-    if (name.extension() == kParametersEnd && update >= 0 &&
-        (!run || run->checkpoints.contains(update)))
+    const int64_t update = update_of_checkpoint(name);
+    if (update >= 0 && (!run || run->checkpoints.contains(update)))
       found.push_back({kCheckpoints / name, update});
   }
   std::ranges::sort(found, {}, &FoundParameters::update);
@@ -132,6 +131,10 @@ std::optional<FoundParameters> of_update(
 }
 
 }  // namespace
+
+int64_t update_of_checkpoint(const fs::path& name) {
+  return name.extension() == kParametersEnd ? number_of_update(name.stem().string()) : -1;
+}
 
 int64_t update_of_parameters(const RootedPath& file) {
   const SafetensorsReader reader(file);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "base/rooted_path.h"
@@ -14,6 +15,9 @@ inline constexpr const char* kLastParameters = "model.last.safetensors";
 /// The names that choose_checkpoint() knows, beside "update-N".
 inline constexpr const char* kBestCheckpoint = "best";
 inline constexpr const char* kLastCheckpoint = "last";
+
+/// The update of a checkpoint by its file's name, update-N.safetensors; -1 for any other name.
+int64_t update_of_checkpoint(const std::filesystem::path& name);
 
 /// The update that a file of parameters says it is of, -1 where it says nothing. Error for a file
 /// that cannot be read.

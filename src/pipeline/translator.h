@@ -41,24 +41,6 @@ struct TranslationOutcome : TranslationResult {
   bool at_limit = false;    ///< the best translation has as many tokens as it may
 };
 
-/// Counts translations that end at their limit of length: loops, mostly.
-struct LimitCount {
-  int64_t translations = 0;
-  int64_t at_limit = 0;
-
-  template <class Visitor>
-  void visit(Visitor& v) {
-    v("translations", translations, "Translations that are not empty");
-    v("at_limit", at_limit, "Translations of them that have as many tokens as they may");
-  }
-
-  void add(const TranslationOutcome& result);
-  LimitCount& operator+=(const LimitCount& other);
-  /// "81 of 2035 translations ...", naming the options that change it; "" where fewer than a
-  /// hundredth of them end so, or fewer than three.
-  std::string warning(const OptionNames& names) const;
-};
-
 /// Holds what the caller of a translation has to say and wants to hear.
 struct TranslationHooks {
   /// Asked before every step of a batch. Once it is true no further step is

@@ -109,8 +109,8 @@ class Chooser {
         value_of("training.max_updates", 0.0) > 0 || value_of("training.max_epochs", 0.0) > 0;
     minutes_ = budget_.minutes > 0 ? budget_.minutes : counts ? 0 : kDefaultMinutes;
     work_ = minutes_ > 0 ? minutes_ * threads : kUnknownWork;
-    by_work_ = row_of(kByWork, &WorkRow::minutes, work_);
     by_data_ = row_of(kByData, &DataRow::samples, samples());
+    by_work_ = row_of(kByWork, &WorkRow::minutes, std::min(work_, by_data_.work));
   }
 
   std::string work_text() const {
@@ -184,7 +184,7 @@ class Chooser {
   }
 
   void choose_model() {
-    int64_t dim = std::min(by_work_.dim, by_data_.dim);
+    int64_t dim = by_work_.dim;
     for (const char* heads : {"model.encoder.heads", "model.decoder.heads"})
       if (const auto given = value_of(heads, int64_t{1}); given > 0 && given <= dim)
         dim = std::lcm(given, dim) <= 2 * dim ? std::lcm(given, dim)
@@ -289,11 +289,14 @@ class Chooser {
     return encoder + decoder + dim * value_of("text.subword_size", 8000.0);
   }
 
-  /// Updates that fit into the time, roughly; 0: not known.
+  /// Updates that are given, or that fit into the time, roughly; 0: not known.
   double updates() const {
+    const double given = value_of("training.max_updates", 0.0);
+    if (minutes_ == 0)
+      return given;
     const double batch = value_of("batching.max_tokens", 512.0);
-    const double seconds = 6 * weights() * batch / kThreadSpeed;
-    return minutes_ > 0 ? 60 * work_ / seconds : 0;
+    const double fit = 60 * work_ * kThreadSpeed / (6 * weights() * batch);
+    return given > 0 ? std::min(given, fit) : fit;
   }
 
   /// Updates of a pass over the text, roughly.
@@ -301,9 +304,14 @@ class Chooser {
     return static_cast<double>(samples_tokens()) / value_of("batching.max_tokens", 512.0);
   }
 
+  /// Passes over the text that the run may make; 0: any number.
+  double most_passes() const {
+    return static_cast<double>(value_of("training.max_epochs", by_data_.epochs));
+  }
+
   /// Updates that the time and the passes allow; 0: not known.
   double planned_updates() const {
-    const auto passes = static_cast<double>(value_of("training.max_epochs", by_data_.epochs));
+    const double passes = most_passes();
     return passes > 0 ? std::min(updates(), passes * updates_a_pass()) : updates();
   }
 
@@ -313,9 +321,7 @@ class Chooser {
   }
 
   void choose_dropout() {
-    const auto most = static_cast<double>(value_of("training.max_epochs", by_data_.epochs));
-    const double fit = updates() / updates_a_pass();
-    const double passes = updates() > 0 ? std::min(most, fit) : most;
+    const double passes = updates() > 0 ? planned_updates() / updates_a_pass() : most_passes();
     const double dropout = row_of(kByPasses, &PassRow::passes, passes).dropout;
     for (const char* key : {"model.dropout", "model.input_dropout", "model.weight_dropout"})
       set(key, key == std::string_view("model.dropout") ? dropout : dropout / 2);
@@ -344,9 +350,8 @@ class Chooser {
     set("training.max_epochs", by_data_.epochs);
     say({"training.max_epochs"}, "more passes over ", data_text(), " learn them by heart");
     const double every = planned_updates() / 10;
-    const auto per_epoch = static_cast<double>(facts_.samples) *
-        static_cast<double>(mean_tokens()) / value_of("batching.max_tokens", 512.0);
-    if (validates() && every > 0 && (every < 0.7 * per_epoch || every > 1.5 * per_epoch)) {
+    const double pass = updates_a_pass();
+    if (validates() && every > 0 && (every < 0.7 * pass || every > 1.5 * pass)) {
       set("training.validate_every", std::max<int64_t>(static_cast<int64_t>(every) / 50 * 50, 50));
       say({"training.validate_every"}, "about ten validations");
     }

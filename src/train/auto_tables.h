@@ -35,19 +35,19 @@ inline constexpr auto kByWork = std::to_array<WorkRow>({
 struct DataRow {
   int64_t samples;  ///< up to so many
   int64_t pieces;   ///< at most
-  int64_t dim;      ///< at most
-  int64_t epochs;   ///< at most: more of them learn the text by heart
+  double work;      ///< minutes of one thread, at most: a larger model learns the text by heart
+  int64_t epochs;   ///< at most, for the same reason
 };
 
 inline constexpr auto kByData = std::to_array<DataRow>({
-    {2000, 500, 128, 100},
-    {7000, 1500, 192, 80},
-    {15000, 2000, 256, 60},
-    {40000, 4000, 256, 40},
-    {120000, 6000, 256, 30},
-    {400000, 8000, 512, 20},
-    {2000000, 16000, 512, 20},
-    {std::numeric_limits<int64_t>::max(), 32000, 512, 20},
+    {2000, 500, 9, 100},
+    {7000, 1500, 40, 80},
+    {15000, 2000, 160, 60},
+    {40000, 4000, 160, 40},
+    {120000, 6000, 800, 30},
+    {400000, 8000, 6000, 20},
+    {2000000, 16000, HUGE_VAL, 20},
+    {std::numeric_limits<int64_t>::max(), 32000, HUGE_VAL, 20},
 });
 
 /// Dropout that the number of passes over the text decides: a model that sees it once or twice

@@ -21,32 +21,17 @@ struct SideCounts {
   int64_t samples = 0;
   int64_t characters = 0;
   int64_t words = 0;
-  std::vector<int64_t> lengths;  // samples by their words
   bool is_sorted = true;
   bool has_ids = false;
   int64_t lines = 0;  // without text too
   int64_t last = 0;   // characters of the last sample
 
   void add(int64_t characters_of_it, int64_t words_of_it) {
-    constexpr int64_t kLongest = 10000;
-    const auto at = static_cast<size_t>(std::min(words_of_it, kLongest));
-    if (lengths.size() <= at)
-      lengths.resize(at + 1);
-    ++lengths[at];
     ++samples;
     characters += characters_of_it;
     words += words_of_it;
     is_sorted = is_sorted && characters_of_it >= last;
     last = characters_of_it;
-  }
-
-  /// The words of the shortest of the longest hundredth.
-  int64_t long_words() const {
-    int64_t left = std::max<int64_t>(samples / 100, 1);
-    for (size_t at = lengths.size(); at-- > 0;)
-      if ((left -= lengths[at]) <= 0)
-        return static_cast<int64_t>(at);
-    return 0;
   }
 };
 
@@ -140,8 +125,6 @@ CorpusFacts measure_corpus(const TrainConfig& config) {
       .target_characters = target.characters,
       .source_words = source.words,
       .target_words = target.words,
-      .long_source_words = source.long_words(),
-      .long_target_words = target.long_words(),
       .alphabet = alphabet.size(),
       .is_sorted = is_pairs && first.is_sorted && first.samples >= kLeastSorted,
       .has_ids = source.has_ids || target.has_ids};

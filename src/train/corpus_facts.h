@@ -14,9 +14,6 @@ struct CorpusFacts {
   int64_t target_characters = 0;
   int64_t source_words = 0;
   int64_t target_words = 0;
-  /// Words of a long sample: the shortest of the longest hundredth.
-  int64_t long_source_words = 0;
-  int64_t long_target_words = 0;
   int64_t alphabet = 0;    ///< characters that make up 99.95 % of the text
   bool is_sorted = false;  ///< by length: each source as long as the one before, or longer
   bool has_ids = false;    ///< binarised data, of which a word is an id, and there are no others

@@ -118,8 +118,8 @@ std::string megabytes(int64_t bytes) {
   return concat((bytes + (1 << 19)) >> 20, " MiB");
 }
 
-void report_updates(const TrainConfig& config, const Batcher& batches) {
-  const int64_t updates = updates_per_epoch(batches.size(), config.training.accumulate);
+void report_updates(const TrainConfig& config, int64_t batches) {
+  const int64_t updates = updates_per_epoch(batches, config.training.accumulate);
   std::string total;
   if (config.training.max_epochs > 0)
     total = concat(
@@ -128,7 +128,7 @@ void report_updates(const TrainConfig& config, const Batcher& batches) {
     total += concat(", at most ", config.training.max_updates);
   if (config.training.max_minutes > 0)
     total += concat(", within ", config.training.max_minutes, " minutes");
-  log_info("an epoch has ", batches.size(), " batches and ", updates, " updates", total);
+  log_info("an epoch has ", batches, " batches and ", updates, " updates", total);
 }
 
 void report_model(const TrainRequest& request, const TrainingTask& task, int64_t processes) {
@@ -156,15 +156,11 @@ void report_model(const TrainRequest& request, const TrainingTask& task, int64_t
       " tokens, and the libraries");
 }
 
-/// Says how fast the scratch model of `setup` is trained, and what the run will be at that pace.
-void report_speed(const TrainRequest& request, RunSetup setup, int64_t processes) {
+/// Says how fast the scratch model of `setup` is trained, and what the run will be at that pace;
+/// an epoch has `batches`.
+void report_speed(const TrainRequest& request, RunSetup setup, int64_t batches, int64_t processes) {
   const int64_t valid_batches =
       setup.data.valid ? Batcher(setup.data.valid->samples, request.config.batching, 0).size() : 0;
-  const int64_t batches = Batcher(
-                              setup.data.train.samples,
-                              request.config.batching,
-                              static_cast<uint64_t>(request.config.training.seed))
-                              .size();
   const std::optional<TrainingSpeed> speed = measure_speed(std::move(setup));
   if (!speed)
     return;
@@ -230,10 +226,10 @@ void report_new_run(const TrainRequest& request, int64_t processes) {
   const PreparedData& data = setup.data;
   report_data(data);
   report_model(request, *task, processes);
-  report_updates(
-      config,
-      Batcher(data.train.samples, config.batching, static_cast<uint64_t>(config.training.seed)));
-  report_speed(request, std::move(setup), processes);
+  const auto seed = static_cast<uint64_t>(config.training.seed);
+  const int64_t batches = Batcher(data.train.samples, config.batching, seed).size();
+  report_updates(config, batches);
+  report_speed(request, std::move(setup), batches, processes);
 }
 
 void report_resumed_run(const TrainRequest& request) {

@@ -26,11 +26,7 @@ void set_key(Json& table, const std::string& key, Json value) {
 
 Json merge_beneath(const Json& table, const Json& chosen) {
   Json merged = chosen;
-  for (const auto& [key, value] : table.items())
-    if (value.is_object() && merged.contains(key) && merged[key].is_object())
-      merged[key] = merge_beneath(value, merged[key]);
-    else
-      merged[key] = value;
+  merge_tables(merged, table);
   return merged;
 }
 

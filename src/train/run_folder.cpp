@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <vector>
 
@@ -17,18 +16,6 @@ namespace {
 
 constexpr std::string_view kPrefix = "update-";
 constexpr std::string_view kSuffix = ".safetensors";
-
-/// The update of a checkpoint's file name, or -1 for any other name.
-int64_t update_of(const std::string& name) {
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) ||
-      name.size() <= kPrefix.size() + kSuffix.size())
-    return -1;
-  const char* begin = name.data() + kPrefix.size();
-  const char* end = name.data() + name.size() - kSuffix.size();
-  int64_t update = -1;
-  const auto parsed = std::from_chars(begin, end, update);
-  return parsed.ec == std::errc() && parsed.ptr == end ? update : -1;
-}
 
 /// Whether a run writes files of such a name; the folder may hold others.
 bool is_ours(const std::string& name) {
@@ -70,7 +57,7 @@ std::vector<int64_t> other_checkpoints(const RunFolder& folder, const std::vecto
   std::vector<int64_t> others;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder.checkpoints(), error)) {
-    const int64_t update = update_of(entry.path().filename().string());
+    const int64_t update = update_of_checkpoint(entry.path().filename());
     if (update >= 0 && std::ranges::find(own, update) == own.end())
       others.push_back(update);
   }

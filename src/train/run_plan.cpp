@@ -20,11 +20,13 @@ constexpr int64_t kSlowUpdates = 3;
 /// The pace is known after so many seconds, or this share of a short run.
 constexpr double kPaceSeconds = 5;
 constexpr double kPaceShare = 0.02;
-/// The pace is that of the last updates, about so many seconds and at least so many of them.
+/// The pace is that of the last updates, about so many seconds, or this share of a longer run:
+/// what else a machine does comes and goes. At least so many updates.
 constexpr double kRecentSeconds = 10;
+constexpr double kRecentShare = 0.1;
 constexpr int64_t kRecentUpdates = 50;
-/// A plan is made shorter when this share of it would be cut off, and longer, in its first half,
-/// when it could have so much more.
+/// A plan is made shorter when this share of it would be cut off, and longer, up to its last
+/// tenth, when it could have so much more.
 constexpr double kCutShare = 0.1;
 constexpr double kSpareShare = 0.1;
 
@@ -134,8 +136,9 @@ void RunPlan::measure_pace() {
   measured_updates_ += updates;
   measured_seconds_ += seconds;
   const double all = static_cast<double>(updates) / static_cast<double>(measured_updates_);
+  const double window = std::max(kRecentSeconds, kRecentShare * 60 * config_.training.max_minutes);
   const double recent = std::min(
-      seconds / kRecentSeconds, static_cast<double>(updates) / static_cast<double>(kRecentUpdates));
+      seconds / window, static_cast<double>(updates) / static_cast<double>(kRecentUpdates));
   pace_ += std::max(all, recent) * (seconds / static_cast<double>(updates) - pace_);
 }
 
@@ -175,7 +178,7 @@ int64_t RunPlan::decide() const {
     return static_cast<double>(updates) / static_cast<double>(end());
   };
   const bool is_late = share(end() - fit) > kCutShare;
-  const bool has_spare = 2 * now < end() && share(fit - end()) > kSpareShare;
+  const bool has_spare = 10 * now < 9 * end() && share(fit - end()) > kSpareShare;
   return knows_pace() && (is_late || has_spare) ? fit : end();
 }
 

@@ -30,7 +30,7 @@ RunForecast forecast_run(
 /// Limits that count updates say it from the start. Minutes say it once the pace is known, after
 /// the first seconds; the plan is in the position then, so that a resumed run repeats it. It is
 /// made anew where limits have changed, where a tenth of it would be cut off as the pace has
-/// fallen, and in its first half where it leaves a tenth of the time unused. The first process
+/// fallen, and before its last tenth where it leaves a tenth of the time unused. The first process
 /// decides for all.
 class RunPlan {
  public:

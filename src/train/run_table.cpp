@@ -20,7 +20,7 @@ namespace {
 constexpr double kFineTuningShare = 0.25;
 
 /// The sections of a table that say what a run may spend, and on what.
-TrainConfig read_beginning(const Json& table, const RunTable& run) {
+TrainConfig read_beginning(const Json& table, const TrainRequest& request) {
   TrainConfig config;
   if (table.contains("task"))
     config.task = table["task"] == "language_model" ? Task::kLanguageModel : Task::kTranslation;
@@ -28,7 +28,7 @@ TrainConfig read_beginning(const Json& table, const RunTable& run) {
     read_options(table["data"], "data", config.data);
   if (table.contains("training"))
     read_options(table["training"], "training", config.training);
-  config.data.links = run.links;
+  config.data.links = request.links;
   if (config.task == Task::kTranslation)
     check_pair_data(config.data);
   else if (config.data.train.empty())
@@ -48,8 +48,8 @@ RunBudget budget_of(const TrainingOptions& training, const Communicator& process
 }
 
 /// The [model] and [text] that a run from another model shares with it; dropouts are its own.
-Json shared_with(const RunTable& run, Task task) {
-  const RootedPath folder(run.init_from, run.links);
+Json shared_with(const TrainRequest& request, Task task) {
+  const RootedPath folder(request.init_from, request.links);
   const auto table_of = [](const auto& description, const TextOptions& text) {
     return Json{{"model", write_options(description.options)}, {"text", write_options(text)}};
   };
@@ -78,23 +78,22 @@ void log_choices(const CorpusFacts& facts, const AutoSettings& chosen) {
     log_info("  ", reason);
 }
 
-Json choose(const Json& table, const RunTable& run, const Communicator& processes) {
-  const TrainConfig config = read_beginning(table, run);
-  if (!run.dry_run) {  // before all the text is read
-    TrainRequest request{.config = config, .output = run.output};
-    request.init_from = run.init_from;
-    request.links = run.links;
-    check_output(request);
+Json choose(const Json& table, const TrainRequest& request, const Communicator& processes) {
+  const TrainConfig config = read_beginning(table, request);
+  if (!request.dry_run) {  // before all the text is read
+    TrainRequest begun = request;
+    begun.config = config;
+    check_output(begun);
   }
   log_info("reading the training text");
   const CorpusFacts facts = measure_corpus(config);
   const RunBudget budget = budget_of(config.training, processes);
-  if (run.init_from.empty()) {
+  if (request.init_from.empty()) {
     AutoSettings chosen = choose_settings(table, facts, budget);
     log_choices(facts, chosen);
     return chosen.table;
   }
-  const Json shared = shared_with(run, config.task);
+  const Json shared = shared_with(request, config.task);
   AutoSettings chosen = choose_settings(merge_beneath(table, shared), facts, budget);
   if (Json& schedule = chosen.table["schedule"]; schedule.contains("learning_rate")) {
     const double rate = kFineTuningShare * schedule["learning_rate"].get<double>();
@@ -108,20 +107,19 @@ Json choose(const Json& table, const RunTable& run, const Communicator& processe
 
 }  // namespace
 
-Json complete_table(Json table, const RunTable& run, Communicator& processes) {
+Json complete_table(Json table, const TrainRequest& request, Communicator& processes) {
   const std::string asked(enum_name(Sizes::kAuto));
   if (!table.is_object() || !table.contains("sizes") || table["sizes"] != asked)
     return table;
-  if (run.resume) {
-    TrainRequest request{.output = run.output, .resume = true, .links = run.links};
+  if (request.resume) {
     check_output(request);
     table.erase("sizes");
-    const RunFolder folder{{run.output, run.links}};
+    const RunFolder folder{{request.output, request.links}};
     return merge_beneath(table, load_toml(folder.settings().string()));
   }
   std::string chosen;
   if (processes.is_first())
-    chosen = choose(table, run, processes).dump();
+    chosen = choose(table, request, processes).dump();
   return merge_beneath(table, Json::parse(broadcast_text(processes, chosen, 0)));
 }
 

@@ -1,6 +1,5 @@
 #include "train/training_speed.h"
 
-#include <chrono>
 #include <fstream>
 #include <limits>
 
@@ -8,6 +7,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/signals.h"
+#include "base/stopwatch.h"
 #include "train/train_loop.h"
 
 namespace seqconv::internal {
@@ -15,7 +15,7 @@ namespace {
 
 /// A speed is known after so many seconds, or where so many updates took this long.
 constexpr double kSeconds = 5;
-constexpr double kFewSeconds = 0.5;
+constexpr double kFewSeconds = 1;
 constexpr int64_t kManyUpdates = 20;
 /// Nobody waits longer for the second update.
 constexpr double kMostSeconds = 30;
@@ -47,13 +47,15 @@ void make_endless(TrainConfig& config) {
 }
 
 /// The instants at which updates have ended.
-class Stopwatch {
+class UpdateTimes {
  public:
+  UpdateTimes() { watch_.start(); }
+
   /// Takes note of a batch; Timed when enough is known.
   void note(const Position& position) {
     if (const int signal = stop_signal())
       throw Interrupted(signal, "interrupted: a dry run writes nothing");
-    const double now = seconds();
+    const double now = now_ += watch_.lap();
     if (position.micro_batch == 0) {
       (first_update_ == 0 ? first_ : last_) = now;
       (first_update_ == 0 ? first_update_ : last_update_) = position.update;
@@ -67,11 +69,8 @@ class Stopwatch {
   double seconds_of_updates() const { return last_ - first_; }
 
  private:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-  }
-
-  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  Stopwatch watch_;
+  double now_ = 0;  // seconds since the first lap began
   int64_t first_update_ = 0;
   int64_t last_update_ = 0;
   double first_ = 0;
@@ -98,19 +97,19 @@ std::optional<TrainingSpeed> measure_speed(RunSetup setup) {
   create_folder(folder.training());
   make_endless(setup.config);
   setup.data.valid.reset();
-  Stopwatch stopwatch;
+  UpdateTimes times;
   setup.clock = [] { return 0.0; };
-  setup.after_batch = [&stopwatch](const Position& position) { stopwatch.note(position); };
+  setup.after_batch = [&times](const Position& position) { times.note(position); };
   try {
     const Quiet quiet;
     TrainLoop(std::move(setup)).run();
   } catch (const Timed&) {}
-  TrainingSpeed speed{.updates = stopwatch.updates()};
+  TrainingSpeed speed{.updates = times.updates()};
   if (speed.updates == 0) {
     log_info("speed: not known, as two updates take longer than ", kMostSeconds, " s");
     return std::nullopt;
   }
-  const double seconds = std::max(stopwatch.seconds_of_updates(), 1e-9);
+  const double seconds = std::max(times.seconds_of_updates(), 1e-9);
   speed.seconds_per_update = seconds / static_cast<double>(speed.updates);
   speed.tokens_per_second = static_cast<double>(target_tokens(folder, speed.updates)) / seconds;
   return speed;

@@ -14,6 +14,7 @@
 #include "libtorch/nn/dropout_plan.h"
 #include "libtorch/ops/device.h"
 #include "metrics/missing_words.h"
+#include "pipeline/limit_count.h"
 #include "text/corpus/fairseq_data.h"
 #include "text/corpus/sentence_reader.h"
 #include "text/documents.h"
@@ -76,13 +77,6 @@ std::optional<std::vector<std::string>> translate_lines(
   if (const std::string warning = limits.warning("decoding"); !warning.empty())
     log_warning("validation: ", warning);
   return hypotheses;
-}
-
-/// The ids of the present sentence, text encoded.
-std::vector<int32_t> ids_of(const SentenceReader& sentences, const TextPipeline& text) {
-  if (!sentences.is_text())
-    return sentences.ids();
-  return located([&] { return sentences.where(); }, [&] { return text.encode(sentences.line()); });
 }
 
 /// The references that are text, blank ones left out.
@@ -166,8 +160,8 @@ ValidationText read_validation_text(
           targets.next(),
           pairs.target[i].file,
           ": the validation text was changed while the run went on");
-      std::vector<int32_t> source = ids_of(sources, *text.source);
-      std::vector<int32_t> target = ids_of(targets, *text.target);
+      std::vector<int32_t> source = encode_sentence(sources, *text.source);
+      std::vector<int32_t> target = encode_sentence(targets, *text.target);
       std::string reference = targets.is_text() ? targets.line() : text.target->decode(target);
       TranslationInput request{{.text = sources.line()}};
       if (!sources.is_text())

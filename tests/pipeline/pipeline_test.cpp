@@ -5,6 +5,7 @@
 #include "base/files.h"
 #include "base/options.h"
 #include "model/model_writing.h"
+#include "pipeline/limit_count.h"
 #include "pipeline/scorer.h"
 #include "pipeline/translator.h"
 #include "translation_folder.h"

@@ -18,8 +18,6 @@ CorpusFacts facts_of(int64_t pairs) {
       .target_characters = 50 * pairs,
       .source_words = 10 * pairs,
       .target_words = 10 * pairs,
-      .long_source_words = 30,
-      .long_target_words = 30,
       .alphabet = 80};
 }
 
@@ -94,6 +92,28 @@ TEST(AutoSettings, ValidateOnlyWhereThereIsTextForItAndWithinThePasses) {
   EXPECT_EQ(config_of(none, facts_of(20000), day).training.validate_every, 0);
 }
 
+TEST(AutoSettings, AreForTheTimeThatTheTextCanUse) {
+  const auto chosen = [](double minutes) {
+    Json table = choose_settings({}, facts_of(20000), {.minutes = minutes, .threads = 2}).table;
+    table["training"].erase("max_minutes");
+    return table;
+  };
+  EXPECT_EQ(chosen(600), chosen(6000));
+  EXPECT_NE(chosen(6), chosen(600));
+}
+
+TEST(AutoSettings, DropMoreTheMoreOftenTheTextIsSeen) {
+  const auto dropout = [](const char* given, double minutes) {
+    const RunBudget budget{.minutes = minutes, .threads = 1};
+    const Json table = choose_settings(Json::parse(given), facts_of(20000), budget).table;
+    return table["model"]["dropout"].get<double>();
+  };
+  const char* const updates = R"({"training": {"max_updates": 500}})";
+  const char* const endless = R"({"training": {"max_epochs": 0}})";
+  EXPECT_LT(dropout(updates, 0), dropout("{}", 600));
+  EXPECT_LT(dropout(endless, 2), dropout(endless, 600));
+}
+
 TEST(AutoSettings, FitKeysThatAreGivenAlone) {
   const RunBudget budget{.minutes = 5, .threads = 1};
   for (const char* given :
@@ -111,7 +131,7 @@ TEST(AutoSettings, FitKeysThatAreGivenAlone) {
 
 TEST(AutoSettings, SuitLanguageModelsAndSummaries) {
   CorpusFacts text = facts_of(30000);
-  text.source_characters = text.source_words = text.long_source_words = 0;
+  text.source_characters = text.source_words = 0;
   const Json lines = Json::parse(R"({"task": "language_model", "data": {"train": "a"}})");
   const TrainConfig model = config_of(lines, text, {.minutes = 5, .threads = 2});
   EXPECT_NO_THROW(model.validate());

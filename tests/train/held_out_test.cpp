@@ -147,7 +147,6 @@ TEST_F(HeldOutSamples, TheTextTellsItsSizeAndItsOrder) {
   EXPECT_TRUE(facts.is_sorted);
   EXPECT_EQ(facts.target_words, 400);
   EXPECT_EQ(facts.alphabet, 13);  // "w", "t", the blank and digits
-  EXPECT_EQ(facts.long_source_words, 200);
   write("a.source", "long line\n" + read_file({path("a.source")}));
   write("a.target", "t\n" + read_file({path("a.target")}));
   EXPECT_FALSE(measure_corpus(config_).is_sorted);

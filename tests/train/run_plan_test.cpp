@@ -90,6 +90,20 @@ TEST_F(Plan, IsLongerWhereTheFirstSecondsWereSlow) {
   EXPECT_GE(position_.elapsed, 450);
 }
 
+TEST_F(Plan, HoldsThroughSlowSpells) {
+  RunPlan plan = this->plan();
+  std::string reason;
+  for (double until = 50; reason.empty(); until += 60) {
+    while (reason.empty() && now_ < until)
+      reason = run(plan, 0.1, position_.update + 1);
+    while (reason.empty() && now_ < until + 10)
+      reason = run(plan, 0.3, position_.update + 1);
+  }
+  EXPECT_EQ(reason, "max_minutes");
+  EXPECT_LE(position_.elapsed, 600);
+  EXPECT_GE(position_.elapsed, 540);
+}
+
 TEST_F(Plan, IsThatOfTheStateInAResumedRun) {
   {
     RunPlan plan = this->plan();

@@ -20,9 +20,7 @@ Ids read_ids(const std::string& file, const TextPipeline& text, int64_t limit, i
   SentenceReader sentences(file, text.vocabulary().size());
   Ids all;
   while (sentences.next()) {
-    std::vector<int32_t> ids = sentences.is_text()
-        ? located([&] { return sentences.where(); }, [&] { return text.encode(sentences.line()); })
-        : sentences.ids();
+    std::vector<int32_t> ids = encode_sentence(sentences, text);
     cut_tokens(ids, cut);
     SEQCONV_CHECK(
         limit == 0 || std::ssize(ids) < limit,

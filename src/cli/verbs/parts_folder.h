@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "cli/verbs/failed_lines.h"
 #include "cli/verbs/part_input.h"
-#include "pipeline/translator.h"
+#include "pipeline/limit_count.h"
 
 /// A job whose output several processes write, each its part: the folder
 /// OUTPUT.parts, until the parts are joined. docs/scaling.md shows it.

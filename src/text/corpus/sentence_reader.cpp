@@ -49,4 +49,10 @@ int64_t SentenceReader::replaced_lines() const {
   return lines_ ? lines_->replaced_lines() : 0;
 }
 
+std::vector<int32_t> encode_sentence(const SentenceReader& sentences, const TextPipeline& text) {
+  if (!sentences.is_text())
+    return sentences.ids();
+  return located([&] { return sentences.where(); }, [&] { return text.encode(sentences.line()); });
+}
+
 }  // namespace seqconv::internal

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "text/corpus/token_store.h"
+#include "text/text_pipeline.h"
 #include "text/text_source.h"
 
 namespace seqconv::internal {
@@ -52,5 +53,8 @@ class SentenceReader {
   std::shared_ptr<const TokenSource> sentences_;  // for binarised data
   int64_t taken_ = 0;                             // of sentences_
 };
+
+/// The ids of the present sentence, without </s>; `text` encodes a line. Errors name the line.
+std::vector<int32_t> encode_sentence(const SentenceReader& sentences, const TextPipeline& text);
 
 }  // namespace seqconv::internal

@@ -35,17 +35,14 @@ void train(const TrainArguments& arguments, std::shared_ptr<Communicator> proces
       find_key(table, "decoding.max_length_b") == nullptr;
   // From here on a first signal saves and leaves.
   catch_stop_signals();
-  table = complete_table(
-      std::move(table),
-      {arguments.output, arguments.resume, arguments.init_from, arguments.links, arguments.dry_run},
-      *processes);
-  request.config = read_train_config(table);
   request.output = arguments.output;
   request.resume = arguments.resume;
   request.init_from = arguments.init_from;
   request.links = arguments.links;
-  request.config.data.links = arguments.links;
   request.dry_run = arguments.dry_run;
+  table = complete_table(std::move(table), request, *processes);
+  request.config = read_train_config(table);
+  request.config.data.links = arguments.links;
   set_threads(request.config.training.threads);
   report_mapping_faults();
   train_model(request, std::move(processes));
