@@ -21,6 +21,10 @@ constexpr double kUnknownWork = 160;
 constexpr double kCharactersOfSample = 40;
 /// Floating-point operations of one thread in a second, roughly.
 constexpr double kThreadSpeed = 70e9;
+/// With fewer updates than this, a smaller model that has more of them learns more.
+constexpr double kFewestUpdates = 3000;
+/// Long sources are cut early where there is less work.
+constexpr double kWorkOfWholeSources = 40;
 /// A batch has room for so many samples of mean length.
 constexpr int64_t kRowsOfBatch = 16;
 constexpr int64_t kUpdatesOfPass = 200;
@@ -49,13 +53,13 @@ class Chooser {
 
   AutoSettings choose() {
     set_work();
-    choose_end();
-    choose_data();
-    choose_text();
-    choose_model();
-    choose_batches();
-    choose_dropout();
-    choose_training();
+    choose_all();
+    // Long samples or a large text leave few updates to a model of the minutes' size.
+    while (by_work_ != kByWork.data() && minutes_ > 0 && updates_that_fit() < kFewestUpdates) {
+      --by_work_;
+      chosen_ = {};
+      choose_all();
+    }
     return std::move(chosen_);
   }
 
@@ -92,6 +96,16 @@ class Chooser {
       chosen_.reasons.push_back(concat(line, ": ", parts...));
   }
 
+  void choose_all() {
+    choose_end();
+    choose_data();
+    choose_text();
+    choose_model();
+    choose_batches();
+    choose_dropout();
+    choose_training();
+  }
+
   bool is_long() const { return facts_.source_words > 60 * facts_.samples; }
   bool translates() const { return task_ == Task::kTranslation; }
 
@@ -109,8 +123,8 @@ class Chooser {
         value_of("training.max_updates", 0.0) > 0 || value_of("training.max_epochs", 0.0) > 0;
     minutes_ = budget_.minutes > 0 ? budget_.minutes : counts ? 0 : kDefaultMinutes;
     work_ = minutes_ > 0 ? minutes_ * threads : kUnknownWork;
-    by_data_ = row_of(kByData, &DataRow::samples, samples());
-    by_work_ = row_of(kByWork, &WorkRow::minutes, std::min(work_, by_data_.work));
+    by_data_ = &row_of(kByData, &DataRow::samples, samples());
+    by_work_ = &row_of(kByWork, &WorkRow::minutes, std::min(work_, by_data_->work));
   }
 
   std::string work_text() const {
@@ -141,7 +155,7 @@ class Chooser {
       set("data.hold_out", 1000);
     say({"data.hold_out"}, "no validation text is given");
     if (translates() && is_long()) {
-      set("data.max_source_tokens", 400);
+      set("data.max_source_tokens", work_ > kWorkOfWholeSources ? 400 : 160);
       set("data.max_target_tokens", 120);
       say({"data.max_source_tokens", "data.max_target_tokens"}, "the sources are long");
     }
@@ -165,17 +179,17 @@ class Chooser {
     set("text.subword", "sentencepiece");
     // Rare characters cost pieces of their own, and small texts have none to spare.
     const int64_t words = facts_.source_words + facts_.target_words;
-    int64_t pieces = std::min(by_work_.pieces, by_data_.pieces);
+    int64_t pieces = std::min(by_work_->pieces, by_data_->pieces);
     pieces = std::max(pieces, facts_.alphabet + pieces / 3);
     pieces = std::clamp<int64_t>(words / 20, 60, pieces);
     set("text.subword_size", pieces);
     say({"text.subword_size"},
         "at most ",
-        by_data_.pieces,
+        by_data_->pieces,
         " for ",
         data_text(),
         " and ",
-        by_work_.pieces,
+        by_work_->pieces,
         " for ",
         work_text(),
         "; the text has ",
@@ -184,19 +198,19 @@ class Chooser {
   }
 
   void choose_model() {
-    int64_t dim = by_work_.dim;
+    int64_t dim = by_work_->dim;
     for (const char* heads : {"model.encoder.heads", "model.decoder.heads"})
       if (const auto given = value_of(heads, int64_t{1}); given > 0 && given <= dim)
         dim = std::lcm(given, dim) <= 2 * dim ? std::lcm(given, dim)
                                               : (dim + given - 1) / given * given;
     set("model.dim", dim);
-    set("model.ffn_dim", dim == by_work_.dim ? by_work_.ffn_dim : 2 * dim);
+    set("model.ffn_dim", dim == by_work_->dim ? by_work_->ffn_dim : 2 * dim);
     if (!translates() || !value_of("text.joined", true))
       set("model.tie", "decoder");
     say({"model.dim", "model.ffn_dim"}, "for ", work_text(), " and ", data_text());
     if (translates())
-      choose_layers("model.encoder", by_work_.layers);
-    choose_layers("model.decoder", translates() ? by_work_.layers : by_work_.layers + 1);
+      choose_layers("model.encoder", by_work_->layers);
+    choose_layers("model.decoder", translates() ? by_work_->layers : by_work_->layers + 1);
   }
 
   /// Kernels and reaches for the blocks that are given, or dynamic convolutions.
@@ -265,7 +279,7 @@ class Chooser {
         translates() ? kRowsOfBatch * mean_tokens() : 4 * value_of("data.block_tokens", kStep);
     // A small text wants many updates a pass more than it wants large batches.
     const int64_t share = samples_tokens() / kUpdatesOfPass / kStep * kStep;
-    const int64_t fit = std::min(by_work_.max_tokens, std::max<int64_t>(share, 2 * kStep));
+    const int64_t fit = std::min(by_work_->max_tokens, std::max<int64_t>(share, 2 * kStep));
     const int64_t tokens =
         std::max(fit, std::min<int64_t>((rows + kStep - 1) / kStep * kStep, 4096));
     set("batching.max_tokens", tokens);
@@ -274,7 +288,7 @@ class Chooser {
         work_text(),
         " and ",
         data_text(),
-        tokens > by_work_.max_tokens ? ", and as samples are long" : "");
+        tokens > by_work_->max_tokens ? ", and as samples are long" : "");
   }
 
   /// Weights that a token passes, roughly.
@@ -289,14 +303,18 @@ class Chooser {
     return encoder + decoder + dim * value_of("text.subword_size", 8000.0);
   }
 
+  /// Updates that fit into the time, roughly.
+  double updates_that_fit() const {
+    const double batch = value_of("batching.max_tokens", 512.0);
+    return 60 * work_ * kThreadSpeed / (6 * weights() * batch);
+  }
+
   /// Updates that are given, or that fit into the time, roughly; 0: not known.
   double updates() const {
     const double given = value_of("training.max_updates", 0.0);
     if (minutes_ == 0)
       return given;
-    const double batch = value_of("batching.max_tokens", 512.0);
-    const double fit = 60 * work_ * kThreadSpeed / (6 * weights() * batch);
-    return given > 0 ? std::min(given, fit) : fit;
+    return given > 0 ? std::min(given, updates_that_fit()) : updates_that_fit();
   }
 
   /// Updates of a pass over the text, roughly.
@@ -306,7 +324,7 @@ class Chooser {
 
   /// Passes over the text that the run may make; 0: any number.
   double most_passes() const {
-    return static_cast<double>(value_of("training.max_epochs", by_data_.epochs));
+    return static_cast<double>(value_of("training.max_epochs", by_data_->epochs));
   }
 
   /// Updates that the time and the passes allow; 0: not known.
@@ -333,7 +351,7 @@ class Chooser {
 
   void choose_training() {
     set("schedule.kind", "linear");
-    set("schedule.learning_rate", by_work_.learning_rate);
+    set("schedule.learning_rate", by_work_->learning_rate);
     // A long run rises no longer than a short one: stopped early, it has learned as much.
     const double planned = planned_updates();
     const double share = planned > 0 ? kWarmupUpdates / planned : kWarmupShare;
@@ -347,7 +365,7 @@ class Chooser {
       set("training.label_smoothing", 0.1);
     set("training.ema_share", 0.05);
     say({"training.ema_share"}, "the model is an average over the last twentieth of the run");
-    set("training.max_epochs", by_data_.epochs);
+    set("training.max_epochs", by_data_->epochs);
     say({"training.max_epochs"}, "more passes over ", data_text(), " learn them by heart");
     const double every = planned_updates() / 10;
     const double pass = updates_a_pass();
@@ -367,8 +385,8 @@ class Chooser {
   Task task_ = Task::kTranslation;
   double minutes_ = 0;
   double work_ = 0;
-  WorkRow by_work_{};
-  DataRow by_data_{};
+  const WorkRow* by_work_ = nullptr;
+  const DataRow* by_data_ = nullptr;
   AutoSettings chosen_;
 };
 

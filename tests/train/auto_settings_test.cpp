@@ -145,6 +145,9 @@ TEST(AutoSettings, SuitLanguageModelsAndSummaries) {
   EXPECT_NO_THROW(summaries.validate());
   EXPECT_GT(summaries.data.max_source_tokens, 0);
   EXPECT_GE(summaries.batching.max_tokens, 2048);
+  EXPECT_LT(
+      summaries.model.dim, config_of({}, facts_of(10000), {.minutes = 30, .threads = 2}).model.dim)
+      << "long samples leave few updates";
 }
 
 TEST(AutoSettings, AreOfTheTextsAlphabet) {
