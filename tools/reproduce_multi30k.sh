@@ -51,7 +51,6 @@ train=(
 train_or_go_on "$run" "${train[@]}"
 
 translate=(--model "$run")
-[[ $model == tuned ]] || translate+=(--beam 5 --length-penalty 1)
 [[ -z ${THREADS:-} ]] || translate+=(--threads "$THREADS")
 [[ -z ${DEVICE:-} ]] || translate+=(--device "$DEVICE")
 hypotheses=$run/test.hypotheses

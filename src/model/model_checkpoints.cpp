@@ -132,6 +132,12 @@ std::optional<FoundParameters> of_update(
 
 }  // namespace
 
+std::string checkpoint_name(int64_t update) {
+  std::string number = std::to_string(update);
+  number.insert(0, number.size() < 8 ? 8 - number.size() : 0, '0');
+  return concat(kUpdate, number, kParametersEnd);
+}
+
 int64_t update_of_checkpoint(const fs::path& name) {
   return name.extension() == kParametersEnd ? number_of_update(name.stem().string()) : -1;
 }

@@ -16,7 +16,10 @@ inline constexpr const char* kLastParameters = "model.last.safetensors";
 inline constexpr const char* kBestCheckpoint = "best";
 inline constexpr const char* kLastCheckpoint = "last";
 
-/// The update of a checkpoint by its file's name, update-N.safetensors; -1 for any other name.
+/// "update-00002000.safetensors", the file of a run's checkpoint in training/checkpoints.
+std::string checkpoint_name(int64_t update);
+
+/// The update of a checkpoint by its file's name; -1 for any other name.
 int64_t update_of_checkpoint(const std::filesystem::path& name);
 
 /// The update that a file of parameters says it is of, -1 where it says nothing. Error for a file

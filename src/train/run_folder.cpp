@@ -14,9 +14,6 @@ namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kPrefix = "update-";
-constexpr std::string_view kSuffix = ".safetensors";
-
 /// Whether a run writes files of such a name; the folder may hold others.
 bool is_ours(const std::string& name) {
   static constexpr std::string_view kEndings[] = {
@@ -36,9 +33,7 @@ bool is_ours(const std::string& name) {
 }  // namespace
 
 fs::path RunFolder::checkpoint(int64_t update) const {
-  std::string number = std::to_string(update);
-  number.insert(0, number.size() < 8 ? 8 - number.size() : 0, '0');
-  return checkpoints() / concat(kPrefix, number, kSuffix);
+  return checkpoints() / checkpoint_name(update);
 }
 
 void remove_old_checkpoints(const RunFolder& folder, std::vector<int64_t>& own, int64_t keep) {

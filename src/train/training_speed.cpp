@@ -49,8 +49,6 @@ void make_endless(TrainConfig& config) {
 /// The instants at which updates have ended.
 class UpdateTimes {
  public:
-  UpdateTimes() { watch_.start(); }
-
   /// Takes note of a batch; Timed when enough is known.
   void note(const Position& position) {
     if (const int signal = stop_signal())
