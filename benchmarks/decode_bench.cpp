@@ -46,6 +46,7 @@ struct Settings {
   std::vector<std::string> threads = {"1x1", "1x2", "2x1"};
   int64_t words = 0;  // 0: as many as are usual
   bool language = false;
+  std::string save;
   SamplingOptions sampling;
   int repeats = 5;
   double seconds = 1;
@@ -260,6 +261,8 @@ void run_preset(Settings settings) {
 
 void run(const Settings& settings) {
   at::set_num_threads(1);
+  if (!settings.save.empty())
+    return save_random_model(make_model(settings, settings.sizes[0]), settings.save);
   if (!settings.preset.empty())
     return run_preset(settings);
   for (const std::string& size : settings.sizes) {
@@ -302,6 +305,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", settings.threads, "REPLICASxTHREADS");
   app.add_flag("--language", settings.language, "A language model");
   app.add_option("--top-k", settings.sampling.top_k, "Of its draws; 0: all");
+  app.add_option("--save", settings.save, "Only write the model, as this folder");
   app.add_option("--repeats", settings.repeats, "Turns");
   app.add_option("--seconds", settings.seconds, "Least time of a turn");
   CLI11_PARSE(app, argc, argv);

@@ -4,8 +4,12 @@
 
 #include <cmath>
 
+#include "base/files.h"
 #include "base/random.h"
 #include "base/safetensors.h"
+#include "base/special_ids.h"
+#include "model/model_description.h"
+#include "model/model_writing.h"
 
 namespace seqconv::bench {
 using namespace internal;
@@ -99,6 +103,33 @@ void write_random_parameters(const ModelToRun& model, Task task) {
         }};
   }
   stream_safetensors(model.parameters, tensors, {});
+}
+
+void save_random_model(const ModelToRun& model, const std::filesystem::path& folder) {
+  const TemporaryFolder words;
+  const auto write_words = [&](const char* name, int64_t size) {
+    std::string lines;
+    for (int64_t id = kSpecialIds; id < size; ++id)
+      lines += concat("w", id, " 1\n");
+    write_file_atomically(words.path() / name, lines);
+    return (words.path() / name).string();
+  };
+  TextOptions options;
+  options.subword = Subword::kNone;
+  options.source_dictionary = write_words("source", model.vocabulary.source);
+  options.target_dictionary = write_words("target", model.vocabulary.target);
+  const TranslationText text = TranslationText::given(options);
+  write_model_folder(
+      folder,
+      [&](const std::filesystem::path& file) {
+        ModelToRun written = model;
+        written.parameters = file;
+        write_random_parameters(written, Task::kTranslation);
+      },
+      [&] {
+        write_description(
+            TranslationDescription{.folder = folder, .options = model.options, .text = text});
+      });
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -18,6 +18,9 @@ ModelToRun sized_model(const std::string& size, MixerKind kind);
 /// model.parameters says. Speed depends on the shapes alone.
 void write_random_parameters(const ModelToRun& model, Task task);
 
+/// Writes a translation model of random numbers as a model folder, its words w4, w5, ...
+void save_random_model(const ModelToRun& model, const std::filesystem::path& folder);
+
 /// A folder that is gone at the end.
 class TemporaryFolder {
  public:

@@ -6,6 +6,9 @@ target_compile_options(seqconv_flags INTERFACE
 target_compile_options(seqconv_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>
   $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${SEQCONV_TORCH_DIR}/include/=>)
+# What a program or library does not call is left out of it.
+target_compile_options(seqconv_flags INTERFACE -ffunction-sections -fdata-sections)
+target_link_options(seqconv_flags INTERFACE LINKER:--gc-sections)
 target_include_directories(seqconv_flags INTERFACE
   ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
 if(SEQCONV_SANITIZE STREQUAL thread)

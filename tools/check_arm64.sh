@@ -5,7 +5,7 @@
 #   bash tools/check_arm64.sh [GTEST ARGUMENTS]
 #
 # Needs the Debian packages g++-aarch64-linux-gnu, qemu-user, libhwy-dev,
-# nlohmann-json3-dev, googletest and libicu-dev: headers of the last four alone, and
+# nlohmann-json3-dev and googletest: headers of the last three alone, and
 # GoogleTest's sources, so that no library for arm64 is needed. Twice: for every arm64
 # processor, and, as -march=native does on new ones, with SVE for the compiler's own
 # vectors (Highway's are NEON's, see kernels/common/each_target.h). Objects go to
@@ -18,7 +18,7 @@ readonly GOOGLETEST=/usr/src/googletest
 # As CMakeLists.txt in src/base, src/kernels and tests/kernels have them.
 readonly BASE=(
   atomic_file checksum crc32 elements error files files_under_way json_members library_path
-  log mapping_faults one_line rooted_path safetensors)
+  log mapping_faults one_line rooted_path safetensors utf8)
 readonly LOOPS="-ffp-contract=fast -fno-math-errno -fno-trapping-math -fopenmp-simd"
 
 need() {
@@ -35,8 +35,7 @@ need "$GOOGLETEST/googletest/src/gtest-all.cc" googletest
 sources() {
   local file
   for file in "${BASE[@]}"; do
-    # ICU's functions without a version in their names: one is made below.
-    echo "base_$file.o -O1 -DU_DISABLE_RENAMING=1 src/base/$file.cpp"
+    echo "base_$file.o -O1 src/base/$file.cpp"
   done
   find src/kernels -name '*.cpp' | while read -r file; do
     case "$file" in
@@ -54,7 +53,6 @@ sources() {
   echo "gtest.o -O1 $GOOGLETEST/googletest/src/gtest-all.cc"
   echo "gmock.o -O1 $GOOGLETEST/googlemock/src/gmock-all.cc"
   echo "main.o -O1 $GOOGLETEST/googletest/src/gtest_main.cc"
-  echo "icu.o -O1 $folder/icu.cpp"
 }
 object() { echo "$(echo "${1%.cpp}" | tr / _).o"; }
 
@@ -71,8 +69,6 @@ run() {
   printf '== %s on %s\n' "${flags[*]:-every arm64}" "$cpu"
   rm -rf "$folder"
   mkdir -p "$folder"
-  # The base layer asks ICU for kinds of characters; tests of kernels do not.
-  echo 'extern "C" signed char u_charType(int) { __builtin_trap(); }' > "$folder/icu.cpp"
   # GCC takes a test's operators new and delete, inlined by halves, for a mismatch.
   sources | xargs -P "$(nproc)" -L 1 bash -c '
     to=$0/$1; shift

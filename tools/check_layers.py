@@ -37,7 +37,7 @@ LAYERS = {
 }
 # Folders of a layer, from the ground up; "" is the layer's own.
 ROOMS = {
-    "text": ["", "corpus"],
+    "text": ["", "corpus", "learning"],
     "model": ["", "checkpoint"],
     "runtime": ["", "api"],
     "libtorch": ["ops", "nn", "models", "backend"],

@@ -12,7 +12,8 @@ readonly TORCH=2.11.0
 readonly PACKAGES=(
   g++ cmake ninja-build ccache clang-format pkg-config python3 python3-venv
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libsentencepiece-dev
-  libicu-dev zlib1g-dev liblzma-dev libzstd-dev libhwy-dev libgtest-dev libgmock-dev
+  libutf8proc-dev unicode-data libpcre2-dev zlib1g-dev liblzma-dev libzstd-dev
+  libhwy-dev libgtest-dev libgmock-dev libicu-dev
   libopenmpi-dev openmpi-bin)
 # Irregular forms of English words, with which published ROUGE scores were made,
 # and what opens the pages of `seqconv inspect`.

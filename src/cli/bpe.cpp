@@ -7,8 +7,8 @@
 #include "cli/parse_errors.h"
 #include "cli/program.h"
 #include "text/bpe_trainer.h"
+#include "text/line_reader.h"
 #include "text/packed_text.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal::cli {
 namespace {

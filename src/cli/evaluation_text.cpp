@@ -2,12 +2,13 @@
 #include <filesystem>
 #include <istream>
 
+#include "base/characters.h"
 #include "base/error.h"
 #include "base/json_texts.h"
 #include "base/log.h"
 #include "cli/evaluation.h"
 #include "text/documents.h"
-#include "text/unicode.h"
+#include "text/line_reader.h"
 
 namespace seqconv::internal::cli {
 namespace {

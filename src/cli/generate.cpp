@@ -1,11 +1,11 @@
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cli/backend.h"
 #include "cli/flags.h"
 #include "cli/program.h"
 #include "cli/verbs/verbs.h"
 #include "model/model_checkpoints.h"
 #include "text/packed_text.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal::cli {
 namespace {

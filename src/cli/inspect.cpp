@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/characters.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/safetensors.h"
@@ -15,7 +16,6 @@
 #include "model/model_description.h"
 #include "pipeline/translator.h"
 #include "runtime/runtime_backends.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal::cli {
 namespace fs = std::filesystem;

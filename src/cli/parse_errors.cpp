@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cli/flags.h"
 #include "cli/help.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal::cli {
 namespace {

@@ -1,11 +1,12 @@
 #include <iostream>
 
+#include "base/characters.h"
 #include "base/error.h"
 #include "cli/flags.h"
 #include "cli/program.h"
+#include "text/line_reader.h"
 #include "text/moses.h"
 #include "text/packed_text.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal::cli {
 namespace {

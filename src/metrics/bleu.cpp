@@ -6,9 +6,10 @@
 #include <limits>
 #include <span>
 
+#include "base/characters.h"
 #include "base/error.h"
 #include "base/special_ids.h"
-#include "metrics/characters.h"
+#include "base/utf8.h"
 #include "metrics/ngram_table.h"
 #include "metrics/ngrams.h"
 #include "metrics/report.h"
@@ -178,9 +179,9 @@ bool is_given(BleuTokenizer tokenizer) {
 std::vector<std::string_view> split_by(
     const LineTokenizer& tokenizer, std::string_view line, WordNumbers& texts) {
   std::string tokens;
-  for (const std::string& token : tokenizer.split(metrics::valid_utf8(line)))
+  for (const std::string& token : tokenizer.split(replace_invalid_utf8(line)))
     (tokens += token) += ' ';
-  return metrics::split_words(texts.keep(std::move(tokens)));
+  return split_words(texts.keep(std::move(tokens)));
 }
 
 std::vector<std::string_view> split_line(
@@ -189,14 +190,14 @@ std::vector<std::string_view> split_line(
     const LineTokenizer& tokenizer,
     WordNumbers& texts) {
   if (options.lowercase)
-    line = texts.keep(metrics::to_lower(line));
+    line = texts.keep(to_lower(line));
   if (options.compound_split)
     line = texts.keep(split_compounds(line));
   if (!is_given(options.tokenizer))
     return metrics::split_tokens(line, options.tokenizer, texts);
-  line = metrics::trim_end(line);
+  line = trim_end(line);
   if (options.tokenizer == BleuTokenizer::kJaMecab)
-    line = metrics::trim_start(line);
+    line = trim_start(line);
   return split_by(tokenizer, line, texts);
 }
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <span>
 
+#include "base/characters.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "metrics/character_numbers.h"
-#include "metrics/characters.h"
 #include "metrics/ngrams.h"
 #include "metrics/report.h"
 #include "metrics/word_numbers.h"
@@ -24,7 +25,7 @@ bool is_ascii_punctuation(char c) {
 /// Words, with one punctuation mark split off their end, or else their start.
 std::vector<std::string_view> split_punctuation(std::string_view text) {
   std::vector<std::string_view> words;
-  for (std::string_view word : metrics::split_words(text)) {
+  for (std::string_view word : split_words(text)) {
     const size_t last = word.size() - 1;
     size_t split = 0;
     if (last > 0 && is_ascii_punctuation(word[last]))
@@ -47,12 +48,12 @@ struct NumberedLines {
 };
 
 void add_line(std::string_view line, const ChrfOptions& options, NumberedLines& lines) {
-  const std::string& text = lines.word_numbers.keep(
-      options.lowercase ? metrics::to_lower(line) : metrics::valid_utf8(line));
+  const std::string& text =
+      lines.word_numbers.keep(options.lowercase ? to_lower(line) : replace_invalid_utf8(line));
   Symbols& characters = lines.characters.emplace_back();
   characters.reserve(text.size());
-  for (char32_t c : metrics::decode_utf8(text))
-    if (options.whitespace || !metrics::is_space(c))
+  for (char32_t c : decode_utf8(text))
+    if (options.whitespace || !is_space(c))
       characters.push_back(lines.character_numbers.of(c));
   if (options.word_order > 0)
     lines.words.push_back(lines.word_numbers.of_words(split_punctuation(text)));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "metrics/characters.h"
+#include "base/characters.h"
 #include "metrics/report.h"
 
 namespace seqconv::internal {
@@ -15,8 +15,8 @@ ExactStatistics ExactMatch::count(
     std::string_view hypothesis, const std::vector<std::string>& references) const {
   metrics::check_references(references.size());
   const auto prepared = [&](std::string_view line) {
-    const std::string_view text = metrics::trim_start(metrics::trim_end(line));
-    return options_.lowercase ? metrics::to_lower(text) : std::string(text);
+    const std::string_view text = trim_start(trim_end(line));
+    return options_.lowercase ? to_lower(text) : std::string(text);
   };
   const std::string wanted = prepared(hypothesis);
   const bool matches = std::ranges::any_of(

@@ -1,8 +1,8 @@
 #include "metrics/rouge_tokens.h"
 
-#include "metrics/characters.h"
+#include "base/characters.h"
+#include "base/utf8.h"
 #include "metrics/porter_stemmer.h"
-#include "metrics/scripts.h"
 
 namespace seqconv::internal::metrics {
 namespace {
@@ -150,8 +150,8 @@ bool misses_most_letters(const std::vector<std::string>& lines, const RougeOptio
   int64_t missed = 0;
   int64_t known = 0;
   for (const std::string& line : lines)
-    for (char32_t c : metrics::decode_utf8(line))
-      if (metrics::is_letter(c) || metrics::is_mark(c))
+    for (char32_t c : decode_utf8(line))
+      if (is_letter(c) || is_mark(c))
         ++(c < 0x80 ? known : missed);
   return missed > known;
 }

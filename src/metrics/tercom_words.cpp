@@ -1,6 +1,7 @@
 #include "metrics/tercom_words.h"
 
-#include "metrics/characters.h"
+#include "base/characters.h"
+#include "base/utf8.h"
 #include "metrics/spacing.h"
 
 namespace seqconv::internal::metrics {
@@ -59,7 +60,7 @@ std::string remove_characters(std::string_view text, Predicate is_removed) {
 
 std::string space_tercom_words(std::string_view line, const TerOptions& options) {
   line = trim_end(line);
-  std::string text = options.case_sensitive ? valid_utf8(line) : to_lower(line);
+  std::string text = options.case_sensitive ? replace_invalid_utf8(line) : to_lower(line);
   if (text.empty())
     return text;
   if (options.normalized) {

@@ -1,13 +1,11 @@
 #include "metrics/tokenizers.h"
 
-#include <unicode/uchar.h>
-
 #include <algorithm>
 #include <iterator>
 
+#include "base/characters.h"
 #include "base/error.h"
-#include "metrics/characters.h"
-#include "metrics/scripts.h"
+#include "base/utf8.h"
 #include "metrics/spacing.h"
 #include "metrics/split_tokens.h"
 #include "metrics/tokens_13a.h"
@@ -15,21 +13,11 @@
 namespace seqconv::internal {
 namespace {
 
-using metrics::decode_utf8;
-using metrics::encode_utf8;
 using metrics::set_apart;
 using metrics::space_pairs;
 
-bool is_punctuation(char32_t c) {
-  return (U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_P_MASK) != 0;
-}
-
-bool is_symbol(char32_t c) {
-  return (U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_S_MASK) != 0;
-}
-
 std::string apply_intl(std::string_view line) {
-  const auto not_number = [](char32_t c) { return !metrics::is_number(c); };
+  const auto not_number = [](char32_t c) { return !is_number(c); };
   const std::u32string text = decode_utf8(line);
   std::u32string out =
       space_pairs(std::u32string_view(text), not_number, is_punctuation, {.behind = true});
@@ -79,7 +67,7 @@ std::string space_tokens(std::string_view line, BleuTokenizer tokenizer) {
       return space_characters(line, [](char32_t) { return true; });
     case BleuTokenizer::kZh:
       return metrics::space_points(
-          metrics::space_symbols(space_characters(metrics::trim_start(line), is_zh_character)));
+          metrics::space_symbols(space_characters(trim_start(line), is_zh_character)));
     case BleuTokenizer::k13a:
     case BleuTokenizer::kNone:
     case BleuTokenizer::kSpm:
@@ -94,8 +82,8 @@ std::string space_tokens(std::string_view line, BleuTokenizer tokenizer) {
 std::vector<std::string_view> metrics::split_tokens(
     std::string_view line, BleuTokenizer tokenizer, WordNumbers& texts) {
   line = trim_end(line);
-  if (!is_valid_utf8(line))
-    line = texts.keep(valid_utf8(line));
+  if (find_invalid_utf8(line) != std::string_view::npos)
+    line = texts.keep(replace_invalid_utf8(line));
   if (tokenizer == BleuTokenizer::k13a)
     return split_13a(line, texts);
   if (tokenizer == BleuTokenizer::kNone)
@@ -114,8 +102,8 @@ std::string split_compounds(std::string_view line) {
   std::u32string out;
   for (size_t i = 0; i < text.size(); ++i) {
     out += text[i];
-    const bool compound = i + 2 < text.size() && text[i + 1] == '-' &&
-        !metrics::is_space(text[i]) && !metrics::is_space(text[i + 2]);
+    const bool compound =
+        i + 2 < text.size() && text[i + 1] == '-' && !is_space(text[i]) && !is_space(text[i + 2]);
     if (compound) {
       out += U" ##AT##-##AT## ";
       out += text[i + 2];

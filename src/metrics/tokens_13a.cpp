@@ -2,7 +2,8 @@
 
 #include <array>
 
-#include "metrics/characters.h"
+#include "base/characters.h"
+#include "base/utf8.h"
 #include "metrics/spacing.h"
 
 namespace seqconv::internal::metrics {
@@ -43,6 +44,12 @@ constexpr std::array<Kind13a, 256> kKinds = [] {
 
 Kind13a kind_of(char c) {
   return kKinds[static_cast<unsigned char>(c)];
+}
+
+/// The bytes of the white space character at `at`; 0 where another one stands.
+size_t space_length(std::string_view text, size_t at) {
+  size_t end = at;
+  return is_space(next_code_point(text, end)) ? end - at : 0;
 }
 
 /// Cuts a line in one pass. The original puts blanks around symbols, then, in

@@ -2,21 +2,19 @@
 #include <array>
 #include <numeric>
 
-#include "metrics/characters.h"
-#include "metrics/scripts.h"
+#include "base/characters.h"
+#include "base/utf8.h"
 #include "metrics/tokenizers.h"
 
 namespace seqconv::internal {
 namespace {
-
-using metrics::Script;
 
 // Words of segmented Chinese and Japanese have two characters, of Thai four, in
 // the mean; unsegmented stretches are clauses.
 constexpr int64_t kLongStretch = 8;
 
 struct LetterCounts {
-  std::array<int64_t, metrics::kScripts> of{};
+  std::array<int64_t, kScripts> of{};
 
   int64_t all() const { return std::reduce(of.begin(), of.end()); }
   int64_t operator[](Script script) const { return of[static_cast<size_t>(script)]; }
@@ -28,14 +26,23 @@ bool is_ascii_letter(char c) {
   return small >= 'a' && small <= 'z';
 }
 
+/// Of scripts whose words stand without blanks between them; the sign of a long vowel
+/// is kana.
+Script unsegmented_script(char32_t c) {
+  if (c == 0x30FC || c == 0xFF70)
+    return Script::kKana;
+  const Script script = script_of(c);
+  return script == Script::kHangul ? Script::kOther : script;
+}
+
 void count_letters(std::string_view word, LetterCounts& counts) {
-  if (metrics::is_ascii(word)) {
+  if (is_ascii(word)) {
     counts.of[0] += std::ranges::count_if(word, is_ascii_letter);
     return;
   }
-  for (char32_t c : metrics::decode_utf8(word))
-    if (metrics::is_letter(c) || metrics::is_mark(c))
-      ++counts.of[static_cast<size_t>(metrics::script_of(c))];
+  for (char32_t c : decode_utf8(word))
+    if (is_letter(c) || is_mark(c))
+      ++counts.of[static_cast<size_t>(unsegmented_script(c))];
 }
 
 /// Of the script with most letters; kana make Japanese of Han.
@@ -54,6 +61,7 @@ std::string_view language_of(const LetterCounts& counts) {
       return "Tibetan";
     case Script::kKana:
     case Script::kHan:
+    case Script::kHangul:
     case Script::kOther:
       break;
   }
@@ -67,7 +75,7 @@ std::string_view unsegmented_language(const std::vector<std::string>& lines) {
   int64_t blanks = 0;  // between two stretches of such letters
   for (const std::string& line : lines) {
     bool behind_another = false;
-    for (std::string_view word : metrics::split_words(line)) {
+    for (std::string_view word : split_words(line)) {
       const int64_t before = counts.without_blanks();
       count_letters(word, counts);
       const bool found = counts.without_blanks() > before;

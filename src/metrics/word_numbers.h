@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "metrics/characters.h"
+#include "base/characters.h"
 
 namespace seqconv::internal::metrics {
 

@@ -5,9 +5,9 @@
 
 #include "base/special_ids.h"
 #include "base/stopwatch.h"
+#include "base/utf8.h"
 #include "pipeline/stop_scope.h"
 #include "pipeline/workers.h"
-#include "text/unicode.h"
 #include "text/vocabulary.h"
 
 namespace seqconv::internal {

@@ -5,9 +5,11 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/characters.h"
+#include "base/utf8.h"
 #include "pipeline/token_batches.h"
 #include "pipeline/workers.h"
-#include "text/unicode.h"
+#include "text/line_reader.h"
 #include "text/vocabulary.h"
 
 namespace seqconv::internal {

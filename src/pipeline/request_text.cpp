@@ -1,6 +1,6 @@
 #include "pipeline/request_text.h"
 
-#include "text/unicode.h"
+#include "base/utf8.h"
 
 namespace seqconv::internal {
 

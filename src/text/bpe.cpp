@@ -6,10 +6,12 @@
 #include <queue>
 #include <sstream>
 
+#include "base/characters.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/glossaries.h"
+#include "text/line_reader.h"
 #include "text/python_random.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {

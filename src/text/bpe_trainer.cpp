@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "base/characters.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "text/line_reader.h"
 #include "text/pair_statistics.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "text/bpe.h"
 #include "text/glossaries.h"
-#include "text/unicode.h"
 #include "text/vocabulary.h"
 
 namespace seqconv::internal {

@@ -1,7 +1,9 @@
 #include "text/documents.h"
 
+#include "base/characters.h"
 #include "base/error.h"
-#include "text/unicode.h"
+#include "base/utf8.h"
+#include "text/line_reader.h"
 
 namespace seqconv::internal {
 namespace {

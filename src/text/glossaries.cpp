@@ -1,65 +1,114 @@
 #include "text/glossaries.h"
 
-#include <unicode/regex.h>
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <array>
+#include <string_view>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace seqconv::internal {
 namespace {
 
-using Pattern = std::unique_ptr<icu::RegexPattern>;
-using Matcher = std::unique_ptr<icu::RegexMatcher>;
+using Pattern = std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)>;
+using Match = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
+
+std::string message_of(int error) {
+  std::array<PCRE2_UCHAR, 256> text{};
+  pcre2_get_error_message(error, text.data(), text.size());
+  return reinterpret_cast<const char*>(text.data());
+}
+
+PCRE2_SPTR bytes_of(std::string_view text) {
+  return reinterpret_cast<PCRE2_SPTR>(text.data());
+}
 
 /// `form` is the expression as it is compiled, `glossary` as it was given.
 Pattern compile(const std::string& form, const std::string& glossary) {
-  UErrorCode status = U_ZERO_ERROR;
-  UParseError place;
-  // Lines end at LF alone, as in Python.
-  Pattern pattern(icu::RegexPattern::compile(
-      icu::UnicodeString::fromUTF8(form), UREGEX_UNIX_LINES, place, status));
-  if (U_FAILURE(status))
-    fail_usage("the glossary '", glossary, "' is no regular expression: ", u_errorName(status));
+  // Classes are Unicode's, and lines end at LF alone, as in Python.
+  const std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> context(
+      pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
+  SEQCONV_CHECK(context, "no memory is left for the glossary '", glossary, "'");
+  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+  int error = 0;
+  PCRE2_SIZE place = 0;
+  Pattern pattern(
+      pcre2_compile(
+          bytes_of(form), form.size(), PCRE2_UTF | PCRE2_UCP, &error, &place, context.get()),
+      pcre2_code_free);
+  if (!pattern)
+    fail_usage("the glossary '", glossary, "' is no regular expression: ", message_of(error));
   return pattern;
 }
 
-Matcher match(const Pattern& pattern, const icu::UnicodeString& text) {
-  UErrorCode status = U_ZERO_ERROR;
-  Matcher matcher(pattern->matcher(text, status));
-  SEQCONV_CHECK(U_SUCCESS(status), "ICU cannot match a glossary: ", u_errorName(status));
-  return matcher;
-}
+/// One match of a pattern in a text after the other.
+class Matcher {
+ public:
+  Matcher(const Pattern& pattern, std::string_view text)
+      : pattern_(pattern.get()),
+        text_(text),
+        match_(pcre2_match_data_create_from_pattern(pattern_, nullptr), pcre2_match_data_free) {
+    SEQCONV_CHECK(match_, "no memory is left for a glossary's matches");
+  }
 
-bool matches_at_start(const Pattern& pattern, const icu::UnicodeString& text) {
-  UErrorCode status = U_ZERO_ERROR;
-  const bool found = match(pattern, text)->lookingAt(status);
-  SEQCONV_CHECK(U_SUCCESS(status), "a glossary cannot be matched: ", u_errorName(status));
-  return found;
-}
+  bool matches_at_start() { return run(0, PCRE2_ANCHORED); }
+
+  /// The next match, as Python's re finds them: behind one that is empty, the next may
+  /// begin at its place but is not empty there.
+  bool find_next() {
+    const size_t* const ends = pcre2_get_ovector_pointer(match_.get());
+    const bool was_empty = found_ && ends[0] == ends[1];
+    found_ = run(found_ ? ends[1] : 0, was_empty ? PCRE2_NOTEMPTY_ATSTART : 0);
+    return found_;
+  }
+
+  size_t begin() const { return pcre2_get_ovector_pointer(match_.get())[0]; }
+  size_t end() const { return pcre2_get_ovector_pointer(match_.get())[1]; }
+  /// The text of the match (0) and of the expression's groups; "" for one that has none.
+  size_t groups() const { return pcre2_get_ovector_count(match_.get()); }
+  std::string_view group(size_t number) const {
+    const size_t* const ends = pcre2_get_ovector_pointer(match_.get()) + 2 * number;
+    return ends[0] == PCRE2_UNSET ? "" : text_.substr(ends[0], ends[1] - ends[0]);
+  }
+
+ private:
+  bool run(size_t start, uint32_t options) {
+    const int result =
+        pcre2_match(pattern_, bytes_of(text_), text_.size(), start, options, match_.get(), nullptr);
+    SEQCONV_CHECK(
+        result >= 0 || result == PCRE2_ERROR_NOMATCH,
+        "a glossary cannot be matched: ",
+        message_of(result));
+    return result >= 0;
+  }
+
+  const pcre2_code* pattern_;
+  std::string_view text_;
+  Match match_;
+  bool found_ = false;
+};
 
 /// Adds text to a list of parts unless it is empty.
-void add_part(const icu::UnicodeString& text, std::vector<icu::UnicodeString>& parts) {
-  if (!text.isEmpty())
-    parts.push_back(text);
+void add_part(std::string_view text, std::vector<std::string>& parts) {
+  if (!text.empty())
+    parts.emplace_back(text);
 }
 
 /// As Python's re.split with the whole expression in a group: what groups of
 /// the expression's own hold comes once more.
 void split_at_matches(
-    const Pattern& pattern,
-    const icu::UnicodeString& text,
-    std::vector<icu::UnicodeString>& parts) {
-  UErrorCode status = U_ZERO_ERROR;
-  const Matcher matcher = match(pattern, text);
-  int32_t end = 0;
-  while (matcher->find(status)) {
-    const int32_t start = matcher->start(status);
-    add_part(text.tempSubStringBetween(end, start), parts);
-    for (int32_t group = 0; group <= matcher->groupCount(); ++group)
-      add_part(matcher->group(group, status), parts);
-    end = matcher->end(status);
+    const Pattern& pattern, std::string_view text, std::vector<std::string>& parts) {
+  Matcher matcher(pattern, text);
+  size_t end = 0;
+  while (matcher.find_next()) {
+    add_part(text.substr(end, matcher.begin() - end), parts);
+    for (size_t group = 0; group < matcher.groups(); ++group)
+      add_part(matcher.group(group), parts);
+    end = matcher.end();
   }
-  SEQCONV_CHECK(U_SUCCESS(status), "a glossary cannot be matched: ", u_errorName(status));
-  add_part(text.tempSubStringBetween(end, text.length()), parts);
+  add_part(text.substr(end), parts);
 }
 
 }  // namespace
@@ -70,7 +119,7 @@ struct Glossaries::Patterns {
     Pattern whole;   ///< tells a word that is not to be split
   };
   std::vector<One> single;
-  Pattern any;  ///< one of them, and nothing else
+  Pattern any{nullptr, pcre2_code_free};  ///< one of them, and nothing else
 };
 
 Glossaries::Glossaries(const std::vector<std::string>& glossaries)
@@ -87,25 +136,22 @@ Glossaries::Glossaries(const std::vector<std::string>& glossaries)
 Glossaries::~Glossaries() = default;
 
 std::vector<std::string> Glossaries::isolate(const std::string& word) const {
-  std::vector<icu::UnicodeString> parts = {icu::UnicodeString::fromUTF8(word)};
+  std::vector<std::string> parts = {replace_invalid_utf8(word)};
   for (const Patterns::One& glossary : patterns_->single) {
-    std::vector<icu::UnicodeString> next;
-    for (const icu::UnicodeString& part : parts) {
-      if (matches_at_start(glossary.whole, part))
-        next.push_back(part);
+    std::vector<std::string> next;
+    for (std::string& part : parts) {
+      if (Matcher(glossary.whole, part).matches_at_start())
+        next.push_back(std::move(part));
       else
         split_at_matches(glossary.inside, part, next);
     }
     parts = std::move(next);
   }
-  std::vector<std::string> texts(parts.size());
-  for (size_t i = 0; i < parts.size(); ++i)
-    parts[i].toUTF8String(texts[i]);
-  return texts;
+  return parts;
 }
 
 bool Glossaries::is_whole(const std::string& part) const {
-  return matches_at_start(patterns_->any, icu::UnicodeString::fromUTF8(part));
+  return Matcher(patterns_->any, part).matches_at_start();
 }
 
 }  // namespace seqconv::internal

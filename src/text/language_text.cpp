@@ -6,85 +6,11 @@
 #include "base/files.h"
 #include "base/json_fields.h"
 #include "base/options.h"
-#include "text/symbol_count.h"
 #include "text/text_side.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace fs = std::filesystem;
 namespace {
-
-using Files = std::vector<TextSource>;
-
-/// Symbols of the training text, those that the vocabulary lacks as unknown.
-SymbolCount count_missing(const WordCounts& counts, const Vocabulary& vocabulary) {
-  SymbolCount sum;
-  for (const auto& [symbol, count] : counts)
-    sum += {count, vocabulary.has(symbol) ? 0 : count};
-  return sum;
-}
-
-/// The first symbol of the files that the vocabulary lacks.
-std::string first_missing(const TextPipeline& pipeline, const Files& files) {
-  std::string line;
-  for (const TextSource& file : files)
-    for (TextSourceReader reader(file); reader.next(line);)
-      for (std::string& symbol : pipeline.segment(line))
-        if (!pipeline.vocabulary().has(symbol))
-          return std::move(symbol);
-  return {};
-}
-
-/// Error when the dictionary lacks half of the text's symbols or more. They are
-/// those of a segmenter that does not fall back, as any dictionary of the same
-/// script would do for characters.
-void check_dictionary(
-    const TextOptions& options,
-    const TextPipeline& pipeline,
-    const WordCounts& counts,
-    const Files& files) {
-  const SymbolCount sum = count_missing(counts, pipeline.vocabulary());
-  if (sum.is_mostly_unknown())
-    fail(
-        options.dictionary,
-        ": wrong dictionary for this text: ",
-        sum.unknown,
-        " of ",
-        sum.symbols,
-        " symbols are unknown (the first: '",
-        first_missing(pipeline, files),
-        "')");
-}
-
-/// Learns what a given dictionary and a segmenter make of the files.
-LearnedSide take_dictionary(
-    const TextOptions& options,
-    const SegmenterPointer& segmenter,
-    const VocabularyPointer& vocabulary,
-    const std::vector<TextFile>& prepared,
-    const Files& files) {
-  LearnedSide side{fit(options, segmenter, vocabulary), vocabulary, {}};
-  if (files.empty())
-    return side;
-  side.counts = count_symbols(segmenter, prepared);
-  const TextPipeline pipeline(segmenter, vocabulary, prepared.front().preparation);
-  check_dictionary(options, pipeline, side.counts, files);
-  if (options.falls_back() && lacks_symbols(*vocabulary, side.counts))
-    side.counts = count_symbols(side.segmenter, prepared);
-  return side;
-}
-
-void check_options(const TextOptions& options) {
-  const bool source = !options.source_dictionary.empty();
-  if (source || !options.target_dictionary.empty())
-    fail_usage(
-        source ? "text.source_dictionary = '" : "text.target_dictionary = '",
-        source ? options.source_dictionary : options.target_dictionary,
-        "' is for translation models, but this is a language model, whose dictionary is "
-        "text.dictionary");
-  options.validate();
-  check_languages(options, {"language"});
-}
 
 /// Writes what config.json says but for the side.
 Json save_options(const LanguageText& text) {
@@ -97,27 +23,29 @@ Json save_options(const LanguageText& text) {
 
 }  // namespace
 
-LanguageText LanguageText::create(
-    const TextOptions& options, const std::vector<TextSource>& files) {
-  check_options(options);
-  const Preparation preparation(options, options.language);
-  const std::vector<TextFile> prepared = prepared_files(files, preparation);
+void check_language_options(const TextOptions& options) {
+  const bool source = !options.source_dictionary.empty();
+  if (source || !options.target_dictionary.empty())
+    fail_usage(
+        source ? "text.source_dictionary = '" : "text.target_dictionary = '",
+        source ? options.source_dictionary : options.target_dictionary,
+        "' is for translation models, but this is a language model, whose dictionary is "
+        "text.dictionary");
+  options.validate();
+  check_languages(options, {"language"});
+}
+
+LanguageText LanguageText::given(const TextOptions& options) {
+  check_language_options(options);
   const VocabularyPointer vocabulary = given_vocabulary(options.dictionary);
-  SegmenterPointer segmenter = given_segmenter(options);
+  const SegmenterPointer segmenter = given_segmenter(options);
   SEQCONV_CHECK(
-      !files.empty() || (vocabulary && segmenter),
-      "the text of a language model needs training files, but got none");
-  if (!segmenter)
-    segmenter = learn_segmenter(options, prepared);
-  const LearnedSide side = vocabulary
-      ? take_dictionary(options, segmenter, vocabulary, prepared, files)
-      : learn_side(options, segmenter, prepared);
+      vocabulary && segmenter,
+      "the text of a language model needs training files, or its dictionary and subword model");
   LanguageText text;
   text.options = options;
-  text.text = std::make_shared<const TextPipeline>(side.segmenter, side.vocabulary, preparation);
-  text.knows_unknown = side.counts.contains(std::string(kUnknownSymbol)) ||
-      lacks_symbols(*side.vocabulary, side.counts);
-  text.samples = pick_samples(files);
+  text.text = std::make_shared<const TextPipeline>(
+      fit(options, segmenter, vocabulary), vocabulary, Preparation(options, options.language));
   return text;
 }
 

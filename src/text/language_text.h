@@ -32,6 +32,10 @@ struct LanguageText {
   /// text"); a text's own <unk> does not count there.
   static LanguageText create(const TextOptions& options, const std::vector<TextSource>& files);
 
+  /// The text of dictionaries and subwords that the options name; Error when they do
+  /// not name all. It has no samples.
+  static LanguageText given(const TextOptions& options);
+
   /// Writes vocabulary and subword files into `folder` and returns the "text"
   /// object of config.json: the options that matter, whether <unk> is known,
   /// and "side" with the names of the files and, as a self-test, a few raw

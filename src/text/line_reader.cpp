@@ -1,3 +1,5 @@
+#include "text/line_reader.h"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -5,7 +7,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "text/unicode.h"
+#include "base/one_line.h"
+#include "base/utf8.h"
 
 namespace seqconv::internal {
 namespace {
@@ -17,6 +20,12 @@ std::string hex(char byte) {
 }
 
 }  // namespace
+
+std::string clean_line(std::string_view line) {
+  if (line.ends_with('\r'))
+    line.remove_suffix(1);
+  return one_line(line);
+}
 
 LineReader::LineReader(const RootedPath& path, BadBytes bad_bytes)
     : file_(std::make_unique<PackedText>(path)),

@@ -1,13 +1,10 @@
 #include "text/moses_characters.h"
 
-#include <unicode/uchar.h>
-#include <unicode/uscript.h>
-
 #include <algorithm>
 #include <array>
 
+#include "base/characters.h"
 #include "base/made_once.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal::moses {
 namespace {
@@ -68,43 +65,32 @@ constexpr auto kCjk = std::to_array<Range>(
      {0x1B171, 0x1B2FE},
      {0x20000, 0x2FFFF}});
 
-/// Tells whether Unicode had the character in version `major`.0.
-bool is_as_old_as(char32_t c, uint8_t major) {
-  UVersionInfo age{};
-  u_charAge(static_cast<UChar32>(c), age);
-  return (age[0] > 0 && age[0] < major) || (age[0] == major && age[1] == 0);
+bool is_of_unicode_7(char32_t c) {
+  return unicode_age(c) == UnicodeAge::kUpTo7;
 }
 
-bool has_script(char32_t c, UScriptCode script) {
-  return uscript_hasScript(static_cast<UChar32>(c), script);
+bool is_of_unicode_9(char32_t c) {
+  return unicode_age(c) != UnicodeAge::kLater;
 }
 
 bool is_han_or_hangul_syllable(char32_t c) {
-  if (c >= 0xAC00 && c <= 0xD7A3)
-    return true;
-  UErrorCode status = U_ZERO_ERROR;
-  return uscript_getScript(static_cast<UChar32>(c), &status) == USCRIPT_HAN;
+  return (c >= 0xAC00 && c <= 0xD7A3) || script_of(c) == Script::kHan;
 }
 
 bool is_alpha(char32_t c) {
   if (within(kJoiners, c) || c == 0x135F)
     return true;
-  return c < 0x10000 && u_isUAlphabetic(static_cast<UChar32>(c)) && is_as_old_as(c, 7) &&
-      !is_han_or_hangul_syllable(c) && !within(kLaterLetters, c);
+  return c < 0x10000 && is_alphabetic(c) && is_of_unicode_7(c) && !is_han_or_hangul_syllable(c) &&
+      !within(kLaterLetters, c);
 }
 
 bool is_lower(char32_t c) {
   const bool georgian = c >= 0x10D0 && c <= 0x10FF;  // later, as lower case
-  return u_isULowercase(static_cast<UChar32>(c)) && is_as_old_as(c, 9) && !georgian;
+  return is_lowercase(c) && is_of_unicode_9(c) && !georgian;
 }
 
 bool is_digit(char32_t c) {
-  return c < 0x10000 && u_charType(static_cast<UChar32>(c)) == U_DECIMAL_DIGIT_NUMBER &&
-      is_as_old_as(c, 7);
-}
-
-bool is_number(char32_t c) {
-  return (U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_N_MASK) != 0;
+  return c < 0x10000 && is_decimal_digit(c) && is_of_unicode_7(c);
 }
 
 uint8_t compute_plain(char32_t c) {
@@ -117,7 +103,8 @@ uint8_t compute_plain(char32_t c) {
       ((alpha || digit) && is_number(c) ? kNumber : 0) | (is_lower(c) ? kLower : 0));
 }
 
-enum Script : uint8_t { kHangul = 1, kHan = 2, kKana = 4 };
+/// Scripts whose letters a language adds, as bits.
+enum Added : uint8_t { kHangul = 1, kHan = 2, kKana = 4 };
 
 uint8_t scripts_of(std::string_view language) {
   if (language == "ko")
@@ -132,11 +119,11 @@ uint8_t scripts_of(std::string_view language) {
 }
 
 bool is_of_scripts(char32_t c, uint8_t scripts) {
-  const bool any = ((scripts & kHan) && has_script(c, USCRIPT_HAN)) ||
-      ((scripts & kHangul) && has_script(c, USCRIPT_HANGUL)) ||
-      ((scripts & kKana) && (has_script(c, USCRIPT_HIRAGANA) || has_script(c, USCRIPT_KATAKANA)));
+  const bool any = ((scripts & kHan) && is_used_with(c, Script::kHan)) ||
+      ((scripts & kHangul) && is_used_with(c, Script::kHangul)) ||
+      ((scripts & kKana) && is_used_with(c, Script::kKana));
   const bool tone_sign = c >= 0xA700 && c <= 0xA707;  // Han's since later
-  return any && is_as_old_as(c, 9) && !tone_sign;
+  return any && is_of_unicode_9(c) && !tone_sign;
 }
 
 }  // namespace
@@ -159,7 +146,7 @@ uint8_t Characters::compute(char32_t c) const {
   if (scripts_ == 0 || (plain & kAlnum) || !is_of_scripts(c, scripts_))
     return plain;
   // The lists of numerals have none that are letters of Han.
-  const bool number = c < 0x10000 && u_charType(static_cast<UChar32>(c)) == U_OTHER_NUMBER;
+  const bool number = c < 0x10000 && is_other_number(c);
   return static_cast<uint8_t>(plain | kAlpha | kAlnum | (number ? kNumber : 0));
 }
 
@@ -170,8 +157,7 @@ bool is_joiner(char32_t c) {
 bool is_currency(char32_t c) {
   if (c < 0x80)
     return c == '$';
-  return u_charType(static_cast<UChar32>(c)) == U_CURRENCY_SYMBOL && is_as_old_as(c, 7) &&
-      c < 0x10000;
+  return c < 0x10000 && is_currency_symbol(c) && is_of_unicode_7(c);
 }
 
 bool is_cjk(char32_t c) {

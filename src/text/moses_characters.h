@@ -6,7 +6,7 @@
 
 /// Answers what the Moses tokeniser asks of characters. The answers are those
 /// of sacremoses' lists, which stopped at Unicode 7: ids of a model must not
-/// depend on the version of ICU.
+/// depend on the version of Unicode.
 namespace seqconv::internal::moses {
 
 /// Properties, as bits of a mask.

@@ -3,9 +3,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/characters.h"
+#include "base/utf8.h"
 #include "text/moses.h"
 #include "text/moses_characters.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "text/unicode.h"
+#include "base/characters.h"
 
 namespace seqconv::internal::moses {
 namespace {

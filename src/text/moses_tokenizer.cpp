@@ -3,10 +3,10 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/moses.h"
 #include "text/moses_characters.h"
 #include "text/moses_prefixes.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {
@@ -87,25 +87,6 @@ void split_runs_of_dots(std::u32string& text) {
     i = end;
   }
   text = std::move(out);
-}
-
-inline void append_utf8(char32_t c, std::string& out) {
-  const auto tail = [&](unsigned shift) { out += static_cast<char>(0x80 | ((c >> shift) & 0x3F)); };
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-  } else if (c < 0x800) {
-    out += static_cast<char>(0xC0 | (c >> 6));
-    tail(0);
-  } else if (c < 0x10000) {
-    out += static_cast<char>(0xE0 | (c >> 12));
-    tail(6);
-    tail(0);
-  } else {
-    out += static_cast<char>(0xF0 | (c >> 18));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
 }
 
 std::string_view escaped(char32_t c) {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "text/unicode.h"
+#include "base/characters.h"
+#include "base/utf8.h"
 
 namespace seqconv::internal {
 

@@ -1,7 +1,8 @@
 #include "text/preparation.h"
 
+#include "base/characters.h"
 #include "base/error.h"
-#include "text/unicode.h"
+#include "text/line_reader.h"
 
 namespace seqconv::internal {
 

@@ -1,7 +1,8 @@
 #include "text/segmenter.h"
 
+#include "base/characters.h"
 #include "base/error.h"
-#include "text/unicode.h"
+#include "base/utf8.h"
 
 namespace seqconv::internal {
 namespace {

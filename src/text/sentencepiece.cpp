@@ -1,8 +1,8 @@
 #include <sentencepiece_processor.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/segmenter.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/special_ids.h"
+#include "text/line_reader.h"
 #include "text/moses.h"
 #include "text/segmenter.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {

@@ -84,6 +84,10 @@ struct TranslationText {
       const std::vector<TextSource>& source_files,
       const std::vector<TextSource>& target_files);
 
+  /// The text of dictionaries and subwords that the options name; Error when they do
+  /// not name all. It has no samples.
+  static TranslationText given(const TextOptions& options);
+
   /// Writes vocabulary and subword files into `folder` and returns the "text"
   /// object of config.json: the options that matter, the names of the files
   /// and, as a self-test, a few raw samples with their ids.

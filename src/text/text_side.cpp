@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/characters.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json_fields.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace fs = std::filesystem;
@@ -106,6 +106,16 @@ SegmenterPointer given_segmenter(const TextOptions& options) {
       return make_byte_segmenter();
   }
   fail("unknown subword kind ", static_cast<int>(options.subword));
+}
+
+SegmenterPointer fit(
+    const TextOptions& options,
+    const SegmenterPointer& segmenter,
+    const VocabularyPointer& vocabulary) {
+  if (!options.falls_back())
+    return segmenter;
+  return segmenter->within(
+      [vocabulary](const std::string& symbol) { return vocabulary->has(symbol); });
 }
 
 VocabularyPointer given_vocabulary(const std::string& file) {

@@ -7,13 +7,11 @@
 #include <vector>
 
 #include "base/options.h"
-#include "text/bpe_trainer.h"
 #include "text/segmenter.h"
 #include "text/text_pipeline.h"
 
 /// One side of a text: what a language model has once and a translation model
-/// twice. Segmenter and vocabulary, learned from files or given by them, and
-/// their place in a model folder.
+/// twice: segmenter and vocabulary, and their place in a model folder.
 namespace seqconv::internal {
 
 using SegmenterPointer = std::shared_ptr<const Segmenter>;
@@ -21,13 +19,6 @@ using VocabularyPointer = std::shared_ptr<const Vocabulary>;
 
 /// The segmenter that the options name, or null when it must be learned.
 SegmenterPointer given_segmenter(const TextOptions& options);
-
-/// Learns the merges or pieces that the options want from the files.
-SegmenterPointer learn_segmenter(const TextOptions& options, const std::vector<TextFile>& files);
-
-/// Counts how often each symbol comes in the prepared files, in one streaming
-/// pass. Error when there is none; bad text is an Error with file and line.
-WordCounts count_symbols(const SegmenterPointer& segmenter, const std::vector<TextFile>& files);
 
 /// The dictionary of a file, or null when `file` is empty.
 VocabularyPointer given_vocabulary(const std::string& file);
@@ -39,22 +30,18 @@ SegmenterPointer fit(
     const SegmenterPointer& segmenter,
     const VocabularyPointer& vocabulary);
 
-/// Tells whether a counted symbol has no id of its own.
-bool lacks_symbols(const Vocabulary& vocabulary, const WordCounts& counts);
+/// UsageError for contradictory options, and for keys of a model of the other task.
+void check_translation_options(const TextOptions& options);
+void check_language_options(const TextOptions& options);
 
-/// A segmenter and a vocabulary that fit each other.
-struct LearnedSide {
-  SegmenterPointer segmenter;
-  VocabularyPointer vocabulary;
-  WordCounts counts;  ///< of the symbols of the text, as they are split
-};
+/// The one dictionary of both sides that the options name, or null. UsageError when they
+/// name two that differ.
+VocabularyPointer given_joined_vocabulary(const TextOptions& options);
 
-/// Builds the vocabulary of a segmenter's symbols in the files, within the
-/// options' limits; of bytes and user-defined symbols it has all.
-LearnedSide learn_side(
-    const TextOptions& options,
-    const SegmenterPointer& segmenter,
-    const std::vector<TextFile>& files);
+/// The other side of a joined vocabulary: the same pipeline, or one that
+/// prepares lines of its own language.
+std::shared_ptr<const TextPipeline> other_side(
+    const std::shared_ptr<const TextPipeline>& side, const Preparation& preparation);
 
 /// Raw lines for the self-test of a model folder: lines 1, 10, 100, ... of the
 /// text, or the next ones that are neither blank nor long; the start of a long

@@ -14,7 +14,7 @@
 #include "base/enum_names.h"
 #include "base/rooted_path.h"
 #include "text/documents.h"
-#include "text/unicode.h"
+#include "text/line_reader.h"
 
 namespace seqconv::internal {
 

@@ -13,22 +13,6 @@ namespace {
 
 constexpr const char* kSourceCut = "max_source_tokens";
 
-/// The one dictionary of both sides that the options name, or null.
-VocabularyPointer given_joined_vocabulary(const TextOptions& options) {
-  const std::string& source = options.source_dictionary;
-  const std::string& target = options.target_dictionary;
-  VocabularyPointer vocabulary = given_vocabulary(source.empty() ? target : source);
-  if (!source.empty() && !target.empty() &&
-      vocabulary->to_text() != Vocabulary::load(target).to_text())
-    fail_usage(
-        "text.joined = true needs one dictionary, but text.source_dictionary ('",
-        source,
-        "') and text.target_dictionary ('",
-        target,
-        "') differ");
-  return vocabulary;
-}
-
 bool names_dictionaries(const TextOptions& options) {
   const bool source = !options.source_dictionary.empty();
   const bool target = !options.target_dictionary.empty();
@@ -39,15 +23,6 @@ bool names_dictionaries(const TextOptions& options) {
 std::string file_names(const Json& side, const std::string& path) {
   return json_value<std::string>(side, path, "dictionary") + " " +
       (side.contains("model") ? json_value<std::string>(side, path, "model") : std::string());
-}
-
-/// The other side of a joined vocabulary: the same pipeline, or one that
-/// prepares lines of its own language.
-std::shared_ptr<const TextPipeline> other_side(
-    const std::shared_ptr<const TextPipeline>& side, const Preparation& preparation) {
-  if (!preparation.is_undone())
-    return side;
-  return std::make_shared<const TextPipeline>(side->with(preparation));
 }
 
 /// Writes what config.json says of the options, but for `joined`, and of the
@@ -107,10 +82,7 @@ void load_sides(const RootedPath& folder, const Json& text, TranslationText& loa
 
 }  // namespace
 
-TranslationText TranslationText::create(
-    const TextOptions& options,
-    const std::vector<TextSource>& source_files,
-    const std::vector<TextSource>& target_files) {
+void check_translation_options(const TextOptions& options) {
   if (!options.dictionary.empty())
     fail_usage(
         "text.dictionary = '",
@@ -119,44 +91,49 @@ TranslationText TranslationText::create(
         "text.source_dictionary and text.target_dictionary");
   options.validate();
   check_languages(options, {"source_language", "target_language"});
-  const SegmenterPointer given = given_segmenter(options);
+}
+
+VocabularyPointer given_joined_vocabulary(const TextOptions& options) {
+  const std::string& source = options.source_dictionary;
+  const std::string& target = options.target_dictionary;
+  VocabularyPointer vocabulary = given_vocabulary(source.empty() ? target : source);
+  if (!source.empty() && !target.empty() &&
+      vocabulary->to_text() != Vocabulary::load(target).to_text())
+    fail_usage(
+        "text.joined = true needs one dictionary, but text.source_dictionary ('",
+        source,
+        "') and text.target_dictionary ('",
+        target,
+        "') differ");
+  return vocabulary;
+}
+
+std::shared_ptr<const TextPipeline> other_side(
+    const std::shared_ptr<const TextPipeline>& side, const Preparation& preparation) {
+  if (!preparation.is_undone())
+    return side;
+  return std::make_shared<const TextPipeline>(side->with(preparation));
+}
+
+TranslationText TranslationText::given(const TextOptions& options) {
+  check_translation_options(options);
+  const SegmenterPointer segmenter = given_segmenter(options);
   SEQCONV_CHECK(
-      (!source_files.empty() && !target_files.empty()) || (given && names_dictionaries(options)),
-      "text needs training files for both sides, but got ",
-      source_files.size(),
-      " source and ",
-      target_files.size(),
-      " target files");
-  const Preparation source_lines(options, options.source_language);
-  const Preparation target_lines(options, options.target_language);
-  const auto sources = prepared_files(source_files, source_lines);
-  const auto targets = prepared_files(target_files, target_lines);
-  const auto make_side = [&](const std::vector<TextFile>& files,
-                             const Preparation& preparation,
-                             VocabularyPointer vocabulary) {
-    auto segmenter = given ? given : learn_segmenter(options, files);
-    if (vocabulary) {
-      segmenter = fit(options, segmenter, vocabulary);
-    } else {
-      const LearnedSide side = learn_side(options, segmenter, files);
-      segmenter = side.segmenter;
-      vocabulary = side.vocabulary;
-    }
-    return std::make_shared<const TextPipeline>(segmenter, vocabulary, preparation);
+      segmenter && names_dictionaries(options),
+      "text needs training files, or its dictionaries and subword model");
+  const auto make_side = [&](const VocabularyPointer& vocabulary, const std::string& language) {
+    return std::make_shared<const TextPipeline>(
+        fit(options, segmenter, vocabulary), vocabulary, Preparation(options, language));
   };
   TranslationText text;
   text.options = options;
   if (options.joined) {
-    auto files = sources;
-    files.insert(files.end(), targets.begin(), targets.end());
-    text.source = make_side(files, source_lines, given_joined_vocabulary(options));
-    text.target = other_side(text.source, target_lines);
+    text.source = make_side(given_joined_vocabulary(options), options.source_language);
+    text.target = other_side(text.source, Preparation(options, options.target_language));
   } else {
-    text.source = make_side(sources, source_lines, given_vocabulary(options.source_dictionary));
-    text.target = make_side(targets, target_lines, given_vocabulary(options.target_dictionary));
+    text.source = make_side(given_vocabulary(options.source_dictionary), options.source_language);
+    text.target = make_side(given_vocabulary(options.target_dictionary), options.target_language);
   }
-  text.source_samples = pick_samples(source_files);
-  text.target_samples = pick_samples(target_files);
   return text;
 }
 

@@ -3,8 +3,8 @@
 #include <unordered_map>
 
 #include "base/made_once.h"
+#include "base/utf8.h"
 #include "text/segmenter.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {

@@ -7,8 +7,10 @@
 #include <sstream>
 #include <utility>
 
+#include "base/characters.h"
 #include "base/error.h"
-#include "text/unicode.h"
+#include "base/utf8.h"
+#include "text/line_reader.h"
 
 namespace seqconv::internal {
 namespace {

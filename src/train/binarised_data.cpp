@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/characters.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/corpus/fairseq_data.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {

@@ -4,9 +4,10 @@
 #include <map>
 #include <vector>
 
+#include "base/characters.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "text/corpus/fairseq_data.h"
-#include "text/unicode.h"
 #include "train/prepared_data.h"
 
 namespace seqconv::internal {

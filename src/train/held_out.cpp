@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/characters.h"
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "text/unicode.h"
+#include "text/line_reader.h"
 #include "train/prepared_data.h"
 
 namespace seqconv::internal {

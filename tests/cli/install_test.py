@@ -6,6 +6,7 @@ build found LibTorch.
 
 import concurrent.futures
 import functools
+import gzip
 import os
 import pathlib
 import re
@@ -63,6 +64,49 @@ def model():
 def compiler():
     cache = (support.BUILD / "CMakeCache.txt").read_text()
     return re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache, re.MULTILINE)[1]
+
+
+def packed_size(file):
+    """Megabytes of a stripped file, packed."""
+    stripped = support.scratch() / "stripped"
+    subprocess.run(["strip", "-o", stripped, file], check=True)
+    return len(gzip.compress(stripped.read_bytes(), 9)) / 1e6
+
+
+def libraries_of(file):
+    """All that a file needs but the C library, which every GNU/Linux has."""
+    loaded = subprocess.run(["ldd", file], capture_output=True, text=True, check=True).stdout
+    return [found for found in re.findall(r"=> (/\S+) ", loaded)
+            if not re.search(r"/(libc|libm|ld-linux[^/]*)\.so", found)]
+
+
+class Size(unittest.TestCase):
+    """Sizes are those of docs/installing.md, and the runtime's within 4 MB."""
+
+    def assert_documented(self, name):
+        table = (support.ROOT / "docs/installing.md").read_text()
+        row = re.search(rf"^\| `{re.escape(name)}`.*$", table, re.MULTILINE)[0]
+        alone, all_of_it = map(float, row.split("|")[3:5])
+        file = support.installation() / name
+        measured = packed_size(file)
+        whole = measured + sum(map(packed_size, libraries_of(file)))
+        for size, documented in ((measured, alone), (whole, all_of_it)):
+            # Compilers differ, and so does -O3.
+            self.assertLessEqual(size, 1.2 * documented)
+            self.assertGreaterEqual(size, 0.8 * documented)
+        return whole
+
+    def test_the_runtime_is_small(self):
+        self.assertLessEqual(self.assert_documented("lib/libseqconv_runtime.so"), 4)
+
+    def test_the_program_is_as_large_as_documented(self):
+        self.assert_documented("bin/seqconv")
+
+    def test_neither_needs_icu_nor_a_trainer(self):
+        for name in ("lib/libseqconv_runtime.so", "bin/seqconv"):
+            needed = " ".join(libraries_of(support.installation() / name))
+            self.assertIn("libsentencepiece.so", needed)
+            self.assertNotRegex(needed, "libicu|sentencepiece_train|torch")
 
 
 class Installation(unittest.TestCase):

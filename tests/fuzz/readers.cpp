@@ -11,10 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "base/characters.h"
 #include "base/checksum.h"
 #include "base/json_texts.h"
 #include "base/options.h"
 #include "base/safetensors.h"
+#include "base/utf8.h"
 #include "cli/report/charts.h"
 #include "cli/verbs/request_reader.h"
 #include "model/model_description.h"
@@ -22,10 +24,10 @@
 #include "text/bpe.h"
 #include "text/corpus/fairseq_data.h"
 #include "text/documents.h"
+#include "text/line_reader.h"
 #include "text/moses.h"
 #include "text/packed_text.h"
 #include "text/segmenter.h"
-#include "text/unicode.h"
 #include "train/saved_state.h"
 
 namespace seqconv::internal::fuzz {

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/characters.h"
 #include "base/options.h"
 #include "libtorch/backend/backend.h"
 #include "pipeline/generator.h"
@@ -14,7 +15,6 @@
 #include "support/temporary_folder.h"
 #include "support/version_folders.h"
 #include "text/corpus/token_store.h"
-#include "text/unicode.h"
 #include "text/vocabulary.h"
 
 // Whoever turns these red has changed what old folders mean: raise

@@ -7,9 +7,9 @@
 
 #include "base/files.h"
 #include "base/options.h"
+#include "base/utf8.h"
 #include "language_folder.h"
 #include "support/errors.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/files.h"
 #include "base/options.h"
-#include "text/unicode.h"
+#include "text/line_reader.h"
 
 /// The model folders of every format version, and what the programs that wrote
 /// them said about them: tests/model/folders/make_folders.py.

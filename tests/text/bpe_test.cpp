@@ -10,10 +10,10 @@
 #include <set>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "text/bpe_trainer.h"
-#include "text/unicode.h"
 
 #ifdef __SANITIZE_ADDRESS__
 extern "C" size_t __sanitizer_get_current_allocated_bytes();
@@ -139,7 +139,7 @@ TEST(Bpe, GlossariesStayWhole) {
   EXPECT_EQ(bpe.segment_line("1USAlo2"), "1+ USA+ lo+ 2");
   EXPECT_EQ(
       error_of<UsageError>([] { Bpe::parse("a b\n", "codes", {.glossaries = {"(a"}}); }),
-      "the glossary '(a' is no regular expression: U_REGEX_MISMATCHED_PAREN");
+      "the glossary '(a' is no regular expression: missing closing parenthesis");
 }
 
 TEST(Bpe, OnlySoManyMergesCount) {

@@ -7,6 +7,7 @@
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "text/language_text.h"
+#include "text/learning/sentencepiece_trainer.h"
 #include "text/segmenter.h"
 #include "text/text_pipeline.h"
 

@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
+#include "base/utf8.h"
 #include "support/errors.h"
 #include "support/rounds.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {

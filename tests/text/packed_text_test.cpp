@@ -11,11 +11,12 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "support/errors.h"
 #include "support/packed_files.h"
 #include "support/temporary_folder.h"
 #include "text/documents.h"
-#include "text/unicode.h"
+#include "text/line_reader.h"
 #include "text/vocabulary.h"
 
 namespace seqconv::internal {

@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 
+#include "base/characters.h"
 #include "base/files.h"
 #include "base/options.h"
 #include "support/golden_case.h"
 #include "text/segmenter.h"
 #include "text/text_pipeline.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {

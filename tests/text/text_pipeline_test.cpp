@@ -1,4 +1,5 @@
 #include "text/text_pipeline.h"
+#include "text/learning/sentencepiece_trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +9,11 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/utf8.h"
 #include "support/errors.h"
 #include "support/rounds.h"
 #include "support/temporary_folder.h"
 #include "text/segmenter.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal {
 namespace {

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "base/characters.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/options.h"
@@ -37,9 +38,9 @@
 #include "metrics/tercom_words.h"
 #include "text/bpe.h"
 #include "text/bpe_trainer.h"
+#include "text/line_reader.h"
 #include "text/mecab.h"
 #include "text/segmenter.h"
-#include "text/unicode.h"
 #include "text/vocabulary.h"
 
 namespace {

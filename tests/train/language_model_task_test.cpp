@@ -10,7 +10,7 @@
 #include "libtorch/backend/backend.h"
 #include "pipeline/perplexity.h"
 #include "support/errors.h"
-#include "text/unicode.h"
+#include "text/line_reader.h"
 #include "tiny_task.h"
 
 namespace seqconv::internal {

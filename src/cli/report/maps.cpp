@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cli/report/html.h"
-#include "text/unicode.h"
 
 namespace seqconv::internal::report {
 namespace {

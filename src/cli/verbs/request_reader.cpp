@@ -1,11 +1,12 @@
 #include "cli/verbs/request_reader.h"
 
+#include "base/characters.h"
 #include "base/json_texts.h"
 #include "base/options.h"
 #include "cli/verbs/request_options.h"
 #include "text/corpus/fairseq_data.h"
 #include "text/documents.h"
-#include "text/unicode.h"
+#include "text/line_reader.h"
 
 namespace seqconv::internal::verbs {
 namespace {

@@ -94,7 +94,7 @@ TranslationText import_text(
   need_language(options, options.target_language, "--target-language");
   options.joined = Vocabulary::load(options.source_dictionary).to_text() ==
       Vocabulary::load(options.target_dictionary).to_text();
-  TranslationText text = TranslationText::create(options, {}, {});
+  TranslationText text = TranslationText::given(options);
   check_vocabulary(
       checkpoint, "encoder", options.source_dictionary, text.source->vocabulary().size());
   check_vocabulary(
@@ -121,7 +121,7 @@ LanguageText import_language_text(TextOptions options, const FairseqCheckpoint& 
   need_dictionary(options.dictionary, "--dictionary", Task::kLanguageModel);
   need_language(options, options.language, "--language");
   options.subword_fallback = false;
-  LanguageText text = LanguageText::create(options, {});
+  LanguageText text = LanguageText::given(options);
   check_vocabulary(checkpoint, "decoder", options.dictionary, text.text->vocabulary().size());
   text.knows_unknown = true;  // fairseq's models have one in every dictionary
   text.samples = sample_lines(*text.text);

@@ -2,9 +2,9 @@
 
 #include <numbers>
 
+#include "base/utf8.h"
 #include "runtime/api/conversions.h"
 #include "runtime/api/guarded.h"
-#include "text/unicode.h"
 
 namespace seqconv {
 

@@ -1,13 +1,16 @@
+#include "text/learning/sentencepiece_trainer.h"
+
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
-#include <unicode/uchar.h>
 
+#include <memory>
 #include <unordered_map>
 
+#include "base/characters.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "text/segmenter.h"
-#include "text/unicode.h"
+#include "base/utf8.h"
+#include "text/line_reader.h"
 
 namespace seqconv::internal {
 namespace {
@@ -21,10 +24,9 @@ constexpr size_t kLongestLine = 4000;  // bytes; the library drops 4193 and more
 bool is_surely_text(std::string_view line) {
   for (size_t position = 0; position < line.size();) {
     const char32_t c = next_code_point(line, position);
-    const auto u = static_cast<UChar32>(c);
     if (c > ' ' && c < 0x7F)
       return true;
-    if (u_isalnum(u) && !u_hasBinaryProperty(u, UCHAR_DEFAULT_IGNORABLE_CODE_POINT))
+    if ((is_letter(c) || is_decimal_digit(c)) && !is_default_ignorable(c))
       return true;
   }
   return false;

@@ -5,52 +5,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/rooted_path.h"
 #include "text/packed_text.h"
 
 namespace seqconv::internal {
-
-/// Position of the first byte that is not UTF-8, or npos when all are. Overlong
-/// forms, surrogates and code points above U+10FFFF are not UTF-8.
-size_t find_invalid_utf8(std::string_view text);
-
-/// The text with every ill-formed sequence replaced by one U+FFFD.
-std::string replace_invalid_utf8(std::string_view text);
-
-/// Reads the code point at `position` and moves the position behind it. An
-/// ill-formed sequence reads as U+FFFD. `position` must be below text.size().
-char32_t next_code_point(std::string_view text, size_t& position);
-
-/// The characters of a text, each as its UTF-8 bytes.
-std::vector<std::string_view> split_characters(std::string_view text);
-
-/// White space as Python's str.split sees it: Unicode's White_Space and the
-/// separators U+001C to U+001F.
-bool is_space(char32_t c);
-
-/// True for text without words: empty, or white space (is_space) alone.
-bool is_blank(std::string_view text);
-
-/// The words between runs of white space (is_space); views into `text`.
-std::vector<std::string_view> split_words(std::string_view text);
-
-/// The lines of a text, each with its end, cut wherever Python's str.splitlines
-/// cuts: behind LF, CRLF, CR, VT, FF, U+001C to U+001E, U+0085, U+2028 and
-/// U+2029. Views into `text`.
-std::vector<std::string_view> split_lines(std::string_view text);
-
-/// Without white space (is_space) at its end, as Python's str.rstrip; a view.
-std::string_view trim_end(std::string_view text);
-
-/// Without the byte order mark that may begin a file.
-std::string_view skip_byte_order_mark(std::string_view text);
-
-/// Lower case by Unicode's full mapping in the root locale (no Turkish i; final
-/// sigma by context). The same as Python's str.lower but for characters that
-/// one of the two Unicode versions does not know.
-std::string to_lower(std::string_view text);
 
 /// A line as the model's text path sees it: one_line, without one trailing
 /// carriage return.

@@ -1,10 +1,11 @@
+#include "text/learning/learn_side.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/error.h"
-#include "text/text_side.h"
-#include "text/unicode.h"
+#include "text/learning/sentencepiece_trainer.h"
 
 namespace seqconv::internal {
 namespace {
@@ -101,16 +102,6 @@ SegmenterPointer learn_segmenter(const TextOptions& options, const std::vector<T
       .byte_fallback = options.sentencepiece_byte_fallback,
       .user_symbols = options.sentencepiece_user_symbols};
   return make_sentencepiece_segmenter(train_sentencepiece(files, training), "trained model");
-}
-
-SegmenterPointer fit(
-    const TextOptions& options,
-    const SegmenterPointer& segmenter,
-    const VocabularyPointer& vocabulary) {
-  if (!options.falls_back())
-    return segmenter;
-  return segmenter->within(
-      [vocabulary](const std::string& symbol) { return vocabulary->has(symbol); });
 }
 
 bool lacks_symbols(const Vocabulary& vocabulary, const WordCounts& counts) {

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqconv/runtime.h"
+
+namespace seqconv::internal {
+
+/// The bytes of `text` that each of its tokens stands for. `surfaces`: the tokens as they
+/// are written, without joiners and marks of blanks, in the text's order; incomplete
+/// characters count with those beside them. White space belongs to none. Case,
+/// compatible forms and what a tokenizer has changed otherwise may differ: what is not
+/// found lies between its neighbours. A token without text has an empty range behind the
+/// one before.
+std::vector<ByteRange> find_ranges(
+    std::string_view text, const std::vector<std::string>& surfaces);
+
+}  // namespace seqconv::internal
