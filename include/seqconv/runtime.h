@@ -148,6 +148,13 @@ struct Result {
   bool ok() const { return status == Status::kOk; }
 };
 
+/// Says what of its looks at the source a translation tells.
+enum class Alignments {
+  kNone,
+  kPairs,   ///< tokens and their ranges, and which belong together
+  kShares,  ///< that, and the shares that they are made from
+};
+
 struct TranslationRequest {
   std::string text{};
   std::string target_prefix{};  ///< how the translation must begin
@@ -155,6 +162,24 @@ struct TranslationRequest {
   /// n_best translations are drawn instead of searched for, where given; then
   /// a beam or stepwise_length_penalty, which are a search's, are invalid.
   std::optional<SamplingOptions> sampling{};
+  /// Costs another reading of text and translations where it is not kNone.
+  Alignments alignments = Alignments::kNone;
+};
+
+/// Bytes of a text: from `begin` to before `end`.
+struct ByteRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  bool operator==(const ByteRange&) const = default;
+};
+
+/// A source token that a token of the translation looked at: their numbers, from 0.
+struct AlignedTokens {
+  int64_t source = 0;
+  int64_t target = 0;
+
+  bool operator==(const AlignedTokens&) const = default;
 };
 
 struct Translation {
@@ -163,11 +188,21 @@ struct Translation {
   double score = 0;                 ///< log-probability / length^penalty
   double log_probability = 0;       ///< natural
   std::vector<float> token_scores;  ///< of each token, </s> the last
+
+  // Where the request wants alignments.
+  std::vector<ByteRange> token_ranges{};   ///< of each token in `text`; of </s> its end
+  std::vector<AlignedTokens> alignment{};  ///< by source, then target
+  /// With kShares: the share of each source token, </s> the last, in what each token
+  /// looked at: a row a token, whose sum is 1.
+  std::vector<float> source_shares{};
 };
 
 struct TranslationResult : Result {
   /// Best first; one empty one for an empty text, none where it is not ok.
   std::vector<Translation> translations;
+  // Where the request wants alignments.
+  std::vector<std::string> source_tokens{};  ///< of the text, </s> the last
+  std::vector<ByteRange> source_ranges{};    ///< of each in the text; of </s> its end
 };
 
 /// Translates. A model folder, or several that vote.

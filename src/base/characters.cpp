@@ -203,6 +203,19 @@ std::string_view trim_end(std::string_view text) {
   return text.substr(0, end);
 }
 
+void append_folded(char32_t c, std::u32string& text) {
+  std::array<utf8proc_int32_t, 32> parts{};  // the longest has 18
+  int boundary = 0;
+  const auto options =
+      static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD);
+  const utf8proc_ssize_t count = utf8proc_decompose_char(
+      static_cast<utf8proc_int32_t>(c), parts.data(), parts.size(), options, &boundary);
+  if (count < 0 || count > std::ssize(parts))
+    text += c;  // no code point
+  else
+    text.append(parts.begin(), parts.begin() + count);
+}
+
 std::string to_lower(std::string_view text) {
   std::string out;
   if (is_ascii(text)) {

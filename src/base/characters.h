@@ -77,6 +77,10 @@ std::vector<std::string_view> split_lines(std::string_view text);
 std::string_view trim_start(std::string_view text);
 std::string_view trim_end(std::string_view text);
 
+/// Adds what a character is without regard to case, compatible forms and composition
+/// (Unicode's NFKD and case folding).
+void append_folded(char32_t c, std::u32string& text);
+
 /// Lower case by Unicode's full mapping in the root locale (no Turkish i; final
 /// sigma by context), ill-formed sequences as U+FFFD. The same as Python's str.lower
 /// but for characters that one of the two Unicode versions does not know.

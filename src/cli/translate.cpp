@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/program.h"
 #include "cli/translation_flags.h"
 
@@ -31,6 +33,8 @@ constexpr const char* kTranslateExamples =
     "\"translations\", a list of {text, tokens, score, log_probability,\n"
     "token_scores}; --json-input keeps all fields of its objects as they are.\n"
     "SCORE is the natural log-probability divided by length^length-penalty.\n"
+    "--alignments adds \" ||| 0-0 1-2\" to a translation: source token 0 belongs\n"
+    "to its token 0, 1 to 2; in JSON also the bytes of each token.\n"
     "\n"
     "--output FILE appears when it is complete; until then FILE.parts holds "
     "what "
@@ -62,7 +66,20 @@ void add_translate(Program& program) {
           arguments.json_input,
           R"(Input lines are objects with "text", maybe "target_prefix" and options)")
       ->group("Input and output");
+  auto* const pairs = verb.add_flag_callback(
+      "--alignments",
+      [&arguments] { arguments.alignments = std::max(arguments.alignments, Alignments::kPairs); },
+      R"(Tell which source tokens each token comes from, behind " ||| " or in JSON)");
+  auto* const shares = verb.add_flag_callback(
+      "--source-shares",
+      [&arguments] { arguments.alignments = Alignments::kShares; },
+      "--alignments, and how much each token looked at each source token: JSON");
+  for (CLI::Option* option : {pairs, shares})
+    option->group("Input and output");
   verb.callback([&program, flags] {
+    if (flags->arguments.alignments == Alignments::kShares &&
+        flags->arguments.format != OutputFormat::kJson)
+      fail_usage("--source-shares needs --format json");
     program.run = [&program, flags] { run_translation(*flags, program.out); };
   });
 }

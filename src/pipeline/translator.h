@@ -28,7 +28,8 @@ struct TranslatorOptions {
 
 /// A request as the translator takes it.
 struct TranslationInput : TranslationRequest {
-  /// The sentence as ids without </s>, where given: `text` is not read then.
+  /// The sentence as ids without </s>, where given: `text` is then read for alignments
+  /// alone.
   std::optional<std::vector<int32_t>> ids{};
 };
 
@@ -111,6 +112,10 @@ class Translator {
   void translate_group(const Group& group, const StopQuestion& stop, const Done& done) const;
   std::unique_ptr<StepDecoder> start(const Group& group) const;
   void find(const Group& group, StepDecoder& decoder, const FoundHypotheses& found) const;
+  void align(
+      const Sentence& sentence,
+      const std::vector<Hypothesis>& found,
+      std::vector<Translation>& translations) const;
   void give(const Sentence& sentence, const std::vector<Hypothesis>& found) const;
   void translate_batch(const Group& group, const StopQuestion& stop, const Done& done) const;
   /// Tokens that never come.

@@ -93,21 +93,63 @@ void CrossAttention::run(
   out_.run({.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
 }
 
+void CrossAttention::weigh(
+    const Sequences& sources,
+    const SourceMemory& memory,
+    int64_t i,
+    int64_t head,
+    const float* query,
+    std::span<float> weights) const {
+  const int64_t R = dim_ / heads_, pitch = stride(sources.length(i));
+  const float* const keys =
+      memory.keys + memory.first_key[static_cast<size_t>(i)] + head * R * pitch;
+  probe_attention(R, query, weights, [&](int64_t s, int64_t c) { return keys[c * pitch + s]; });
+}
+
 PositionWeights CrossAttention::probe(
     const Sequences& source, const SourceMemory& memory, int64_t steps, const float* x) const {
-  const int64_t S = source.length(0), R = dim_ / heads_, pitch = stride(S);
+  const int64_t S = source.length(0), R = dim_ / heads_;
   std::vector<float> queries(static_cast<size_t>(steps * dim_));
   query_.run({.rows = steps, .x = x, .y = queries.data()});
   PositionWeights found{WeightForm::kPositions, heads_, S};
   found.values.resize(static_cast<size_t>(steps * heads_ * S));
   for (int64_t row = 0; row < steps * heads_; ++row)
-    probe_attention(
-        R,
+    weigh(
+        source,
+        memory,
+        0,
+        row % heads_,
         queries.data() + row * R,
-        std::span(found.values).subspan(static_cast<size_t>(row * S), static_cast<size_t>(S)),
-        [&](int64_t s, int64_t c) {
-          return memory.keys[static_cast<size_t>((row % heads_ * R + c) * pitch + s)];
-        });
+        std::span(found.values).subspan(static_cast<size_t>(row * S), static_cast<size_t>(S)));
+  return found;
+}
+
+std::vector<SourceShares> CrossAttention::shares(
+    const Sequences& sources,
+    const SourceMemory& memory,
+    std::span<const int32_t> sentence_of_row,
+    const float* x,
+    Workspace& space) const {
+  Workspace::Frame frame(space);
+  const int64_t rows = std::ssize(sentence_of_row), R = dim_ / heads_;
+  float* const queries = frame.take(rows * dim_);
+  query_.run({.rows = rows, .x = x, .y = queries});
+  std::vector<SourceShares> found(static_cast<size_t>(sources.count()));
+  std::vector<float> of_head;
+  for (int64_t r = 0; r < rows; ++r) {
+    const int32_t i = sentence_of_row[static_cast<size_t>(r)];
+    const auto S = static_cast<size_t>(sources.length(i));
+    SourceShares& own = found[static_cast<size_t>(i)];
+    own.source_tokens = sources.length(i);
+    own.values.resize(own.values.size() + S);
+    float* const mean = own.values.data() + own.values.size() - S;
+    of_head.resize(S);
+    for (int64_t h = 0; h < heads_; ++h) {
+      weigh(sources, memory, i, h, queries + r * dim_ + h * R, of_head);
+      for (size_t s = 0; s < S; ++s)
+        mean[s] += of_head[s] / static_cast<float>(heads_);
+    }
+  }
   return found;
 }
 

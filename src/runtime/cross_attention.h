@@ -2,6 +2,7 @@
 
 #include "kernels/decoding.h"
 #include "runtime/mixer.h"
+#include "search/backend.h"
 
 namespace seqconv::internal::runtime {
 
@@ -37,7 +38,24 @@ class CrossAttention {
   PositionWeights probe(
       const Sequences& source, const SourceMemory& memory, int64_t steps, const float* x) const;
 
+  /// The same in the mean of the heads, for each source: rows x of C channels, those that
+  /// look at one source behind each other.
+  std::vector<SourceShares> shares(
+      const Sequences& sources,
+      const SourceMemory& memory,
+      std::span<const int32_t> sentence_of_row,
+      const float* x,
+      Workspace& space) const;
+
  private:
+  /// How a head's query [R] weighs the positions of source i.
+  void weigh(
+      const Sequences& sources,
+      const SourceMemory& memory,
+      int64_t i,
+      int64_t head,
+      const float* query,
+      std::span<float> weights) const;
   kernels::SeenSource source(const Sequences& sources, const SourceMemory& memory, int64_t i) const;
 
   int64_t heads_;

@@ -154,6 +154,25 @@ void Decoder::score(
   output_->score(words, x, out, space);
 }
 
+std::vector<SourceShares> Decoder::source_shares(
+    const Sequences& sequences,
+    std::span<const int32_t> ids,
+    const Sources& sources,
+    size_t layer,
+    Workspace& space) const {
+  Workspace::Frame frame(space);
+  float* const x = frame.take(sequences.rows() * dim_);
+  std::vector<SourceShares> found;
+  const auto run = [&](size_t i, const SourceView& view) {
+    if (i < layer)
+      stack_.layers()[i].forward(sequences, &view, x, space);
+    else if (i == layer)
+      found = stack_.layers()[i].source_shares(sequences, view, x, space);
+  };
+  read(sequences, ids, &sources, x, space, run);
+  return found;
+}
+
 std::vector<LayerProbe> Decoder::probe(
     std::span<const int32_t> ids, const Sources* sources, Workspace& space) const {
   Sequences sequences;
@@ -176,6 +195,7 @@ TranslationModel::TranslationModel(const ModelToRun& model, const Weights& weigh
       limits_{
           model.options.learned_positions(model.options.encoder),
           model.options.learned_positions(model.options.decoder)},
+      alignment_layer_(static_cast<size_t>(internal::alignment_layer(model.options))),
       type_(weights.type()),
       embedding_(
           model.options,

@@ -11,6 +11,29 @@ namespace {
 
 using Models = std::vector<std::shared_ptr<const runtime::TranslationModel>>;
 
+/// What a decoder reads while it makes these targets: </s> first.
+runtime::Ids ids_read(const std::vector<std::vector<int32_t>>& targets) {
+  runtime::Ids read;
+  std::vector<int32_t> ids;
+  for (const std::vector<int32_t>& target : targets) {
+    ids.assign(1, kEndId);
+    ids.insert(ids.end(), target.begin(), target.end());
+    read.add(ids);
+  }
+  return read;
+}
+
+void check_pairs(
+    const std::vector<std::vector<int32_t>>& sources,
+    const std::vector<std::vector<int32_t>>& targets) {
+  SEQCONV_CHECK(
+      sources.size() == targets.size(),
+      "every source must have a target, but there are ",
+      sources.size(),
+      " and ",
+      targets.size());
+}
+
 class RuntimeTranslation : public TranslationBackend {
  public:
   RuntimeTranslation(Models models, int64_t logits_bytes)
@@ -51,6 +74,9 @@ class RuntimeTranslation : public TranslationBackend {
   std::vector<double> score(
       const std::vector<std::vector<int32_t>>& sources,
       const std::vector<std::vector<int32_t>>& targets) const override;
+  std::vector<SourceShares> source_shares(
+      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<std::vector<int32_t>>& targets) const override;
 
   PositionLimits limits() const override { return limits_; }
 
@@ -74,25 +100,17 @@ std::vector<double> RuntimeTranslation::score(
     const std::vector<std::vector<int32_t>>& sources,
     const std::vector<std::vector<int32_t>>& targets) const {
   SEQCONV_CHECK(models_.size() == 1, "one model scores at a time, but there are ", models_.size());
-  SEQCONV_CHECK(
-      sources.size() == targets.size(),
-      "every source must have a target, but there are ",
-      sources.size(),
-      " and ",
-      targets.size());
+  check_pairs(sources, targets);
   if (sources.empty())
     return {};
   const runtime::WorkspacePool::Loan spaces(memory_.pool);
   runtime::Workspace::Frame kept(spaces->kept);
   const runtime::Sources read = models_[0]->read(sources, kept, spaces->scratch);
-  runtime::Ids given, wanted;
-  std::vector<int32_t> ids;
-  for (const std::vector<int32_t>& target : targets) {
-    ids.assign(1, kEndId);
-    ids.insert(ids.end(), target.begin(), target.end());
-    given.add(ids);
+  const runtime::Ids given = ids_read(targets);
+  runtime::Ids wanted;
+  for (std::vector<int32_t> ids : targets) {
     ids.push_back(kEndId);
-    wanted.add(std::span(ids).subspan(1));
+    wanted.add(ids);
   }
   std::vector<float> scores(wanted.ids.size());
   models_[0]->decoder().score(
@@ -102,6 +120,24 @@ std::vector<double> RuntimeTranslation::score(
     for (int64_t t = given.sequences.begin[i]; t < given.sequences.begin[i + 1]; ++t)
       sums[i] += scores[static_cast<size_t>(t)];
   return sums;
+}
+
+std::vector<SourceShares> RuntimeTranslation::source_shares(
+    const std::vector<std::vector<int32_t>>& sources,
+    const std::vector<std::vector<int32_t>>& targets) const {
+  check_pairs(sources, targets);
+  if (sources.empty())
+    return {};
+  const runtime::WorkspacePool::Loan spaces(memory_.pool);
+  const runtime::Ids given = ids_read(targets);
+  std::vector<std::vector<SourceShares>> found;
+  for (const auto& model : models_) {
+    runtime::Workspace::Frame kept(spaces->kept);
+    const runtime::Sources read = model->read(sources, kept, spaces->scratch);
+    found.push_back(model->decoder().source_shares(
+        given.sequences, given.ids, read, model->alignment_layer(), spaces->scratch));
+  }
+  return mean_shares(found);
 }
 
 }  // namespace

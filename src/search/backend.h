@@ -30,6 +30,18 @@ struct PositionLimits {
   }
 };
 
+/// What a translation's tokens looked at while they were found: of each, </s> the last, the
+/// share of each source token, </s> the last. [T, S], the sum of a row is 1.
+struct SourceShares {
+  int64_t source_tokens = 0;  ///< S
+  std::vector<float> values;
+
+  int64_t target_tokens() const { return std::ssize(values) / source_tokens; }
+};
+
+/// The mean of several models' shares of the same sentences.
+std::vector<SourceShares> mean_shares(std::vector<std::vector<SourceShares>> of_models);
+
 /// A translation model, or several that vote, ready to run. Its functions may
 /// be called from several threads at a time. Sentences are ids of the model's
 /// vocabularies without </s>; Error for others, and beyond limits().
@@ -59,6 +71,12 @@ class TranslationBackend {
   /// Natural log-probability of each target given its source, </s> included;
   /// not a finite number where the model's own are not. All in one batch.
   virtual std::vector<double> score(
+      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<std::vector<int32_t>>& targets) const = 0;
+
+  /// What each target's tokens look at: the mean of all heads of the layer that makes
+  /// alignments (alignment_layer()), and of all models that vote. All in one batch.
+  virtual std::vector<SourceShares> source_shares(
       const std::vector<std::vector<int32_t>>& sources,
       const std::vector<std::vector<int32_t>>& targets) const = 0;
 

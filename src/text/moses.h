@@ -68,6 +68,9 @@ class MosesDetokenizer {
   /// The text of tokens with white space between them; any bytes will do.
   std::string detokenize(std::string_view tokens) const;
 
+  /// The signs that a token stands for: escaped ones, and "-" of "@-@".
+  static std::string unescape(std::string_view token);
+
  private:
   std::string language_;
 };

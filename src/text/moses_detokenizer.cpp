@@ -252,4 +252,12 @@ std::string MosesDetokenizer::detokenize(std::string_view tokens) const {
   return Joiner(language_, split_words(tokens)).join();
 }
 
+std::string MosesDetokenizer::unescape(std::string_view token) {
+  if (token == "@-@")
+    return "-";
+  std::string out;
+  append_unescaped(token, out);
+  return out;
+}
+
 }  // namespace seqconv::internal

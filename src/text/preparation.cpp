@@ -32,6 +32,10 @@ std::string Preparation::undo(std::string text) const {
   return detokenizer_ ? detokenizer_->detokenize(text) : text;
 }
 
+std::string Preparation::undo_word(std::string word) const {
+  return detokenizer_ ? MosesDetokenizer::unescape(word) : word;
+}
+
 std::vector<TextFile> prepared_files(
     const std::vector<TextSource>& sources, const Preparation& preparation) {
   std::vector<TextFile> files;

@@ -60,6 +60,10 @@ class BpeSegmenter : public Segmenter {
     }
     return symbols;
   }
+  std::string surface(const std::string& symbol) const override {
+    return symbol.ends_with(Bpe::kJoiner) ? symbol.substr(0, symbol.size() - Bpe::kJoiner.size())
+                                          : symbol;
+  }
   Subword kind() const override { return Subword::kBpe; }
   std::string model() const override { return bpe_.codes(); }
 

@@ -48,6 +48,10 @@ class Segmenter {
   /// bytes stand for the unknown, and what the user has defined.
   virtual std::vector<std::string> required() const { return {}; }
 
+  /// The text that a symbol of split() stands for, without marks of blanks and joiners; of
+  /// a byte the byte.
+  virtual std::string surface(const std::string& symbol) const { return symbol; }
+
   virtual Subword kind() const = 0;
   /// Content of the model's file in a model folder; empty for kNone,
   /// kCharacters and kBytes, which need none.

@@ -1,5 +1,7 @@
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/segmenter.h"
@@ -77,6 +79,17 @@ class SentencePieceSegmenter : public Segmenter {
     SEQCONV_CHECK(status.ok(), "SentencePiece cannot join pieces: ", status.error_message());
     for (size_t at = 0; (at = text.find(kPlaceholder, at)) != std::string::npos;)
       text.replace(at, kPlaceholder.size(), kUnknownPiece);
+    return text;
+  }
+
+  std::string surface(const std::string& symbol) const override {
+    if (is_byte(symbol)) {
+      const auto& bytes = byte_symbols();
+      return {static_cast<char>(std::ranges::find(bytes, symbol) - bytes.begin())};
+    }
+    std::string text = symbol;
+    for (size_t at = 0; (at = text.find(kPieceBlank, at)) != std::string::npos;)
+      text.erase(at, kPieceBlank.size());
     return text;
   }
 

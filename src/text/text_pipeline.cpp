@@ -1,6 +1,7 @@
 #include "text/text_pipeline.h"
 
 #include "text/segmenter.h"
+#include "text/token_ranges.h"
 
 namespace seqconv::internal {
 TextPipeline::TextPipeline(
@@ -48,6 +49,14 @@ std::string TextPipeline::decode(const std::vector<int32_t>& ids) const {
       symbols.push_back(symbol);
   }
   return preparation_.undo(segmenter_->join(symbols));
+}
+
+std::vector<ByteRange> TextPipeline::find_ranges(
+    std::string_view text, const std::vector<std::string>& symbols) const {
+  std::vector<std::string> surfaces;
+  for (const std::string& symbol : symbols)
+    surfaces.push_back(preparation_.undo_word(segmenter_->surface(symbol)));
+  return internal::find_ranges(text, surfaces);
 }
 
 std::vector<std::string> TextPipeline::symbols(const std::vector<int32_t>& ids) const {

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/rooted_path.h"
+#include "seqconv/runtime.h"
 #include "text/preparation.h"
 #include "text/text_options.h"
 #include "text/vocabulary.h"
@@ -41,6 +42,10 @@ class TextPipeline {
   /// bytes that break off within a character. Error for ids outside the
   /// vocabulary.
   std::string decode(const std::vector<int32_t>& ids) const;
+  /// The bytes of `text`, a line or what decode() made, that each of its symbols stands for
+  /// (text/token_ranges.h).
+  std::vector<ByteRange> find_ranges(
+      std::string_view text, const std::vector<std::string>& symbols) const;
   /// The symbols of ids as the model sees them.
   std::vector<std::string> symbols(const std::vector<int32_t>& ids) const;
 

@@ -1,6 +1,7 @@
 #include "text/token_ranges.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/characters.h"
 #include "base/utf8.h"
@@ -56,9 +57,12 @@ using Rest = std::span<const Folded>;
 /// True where the rests begin alike for two characters, or to the end of one.
 bool agree(Rest text, Rest tokens) {
   const size_t length = std::min({text.size(), tokens.size(), size_t{2}});
-  return length > 0 && std::equal(
-      text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length), tokens.begin(),
-      [](const Folded& a, const Folded& b) { return a.c == b.c; });
+  return length > 0 &&
+      std::equal(
+             text.begin(),
+             text.begin() + static_cast<std::ptrdiff_t>(length),
+             tokens.begin(),
+             [](const Folded& a, const Folded& b) { return a.c == b.c; });
 }
 
 /// The fewest characters to pass over.

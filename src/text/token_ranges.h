@@ -14,7 +14,6 @@ namespace seqconv::internal {
 /// compatible forms and what a tokenizer has changed otherwise may differ: what is not
 /// found lies between its neighbours. A token without text has an empty range behind the
 /// one before.
-std::vector<ByteRange> find_ranges(
-    std::string_view text, const std::vector<std::string>& surfaces);
+std::vector<ByteRange> find_ranges(std::string_view text, const std::vector<std::string>& surfaces);
 
 }  // namespace seqconv::internal

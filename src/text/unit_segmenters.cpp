@@ -36,6 +36,9 @@ class CharacterSegmenter : public Segmenter {
       text += symbol == kBlank ? " " : std::string_view(symbol);
     return text;
   }
+  std::string surface(const std::string& symbol) const override {
+    return symbol == kBlank ? std::string() : symbol;
+  }
   Subword kind() const override { return Subword::kCharacters; }
   std::string model() const override { return {}; }
 };
@@ -65,6 +68,7 @@ class ByteSegmenter : public Segmenter {
     return text;
   }
   std::vector<std::string> required() const override { return byte_symbols(); }
+  std::string surface(const std::string& symbol) const override { return join({symbol}); }
   Subword kind() const override { return Subword::kBytes; }
   std::string model() const override { return {}; }
 

@@ -107,6 +107,17 @@ class Examples(unittest.TestCase):
         self.assertEqual(len(done.lines), 3000)
         self.assertIn("(given up)", done.lines)
 
+    def test_pieces_of_both_texts_are_told(self):
+        line = "dalan  mira\n"
+        wanted = support.run("translate", "--model", MODEL, "--alignments", stdin=line.encode())
+        text, pairs = wanted.lines[0].split(" ||| ")
+        done = run("align", MODEL, stdin=line.encode())
+        self.assertEqual((done.code, done.lines[0]), (0, text), done.message)
+        self.assertEqual(done.lines[1:], [
+            "\t" + line.split()[int(source)] + "\t" + text.split()[int(target)]
+            for source, target in (pair.split("-") for pair in pairs.split())
+        ])  # fmt: skip
+
     def test_pairs_are_scored_as_by_the_program(self):
         sides = support.scratch() / "sides"
         sides.write_text("dalan mira\n")
@@ -128,7 +139,7 @@ class Examples(unittest.TestCase):
             self.assertIn("/nowhere", done.message)
 
     def test_no_libtorch_is_loaded(self):
-        for name in ("translate", "translate_async", "score", "generate"):
+        for name in ("translate", "translate_async", "align", "score", "generate"):
             loaded = output("ldd", programs() / name, env={"PATH": os.environ["PATH"]})
             self.assertIn(f"{library()}.", loaded)
             self.assertNotRegex(loaded, "torch|libc10|gomp|seqconv_(ops|engine)|not found")

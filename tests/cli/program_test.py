@@ -196,6 +196,50 @@ class Translate(unittest.TestCase):
         lines = result.out.decode().split("\n")
         self.assertEqual((lines[1], lines[3]), ("", ""))
 
+    def test_alignments_stand_behind_the_translation(self):
+        text = "1 2 3\n\n4 x 5\n"
+        plain = self.translate(stdin=text).lines
+        lines = self.translate("--alignments", stdin=text).lines
+        self.assertEqual([line.split(" ||| ")[0] for line in lines], plain)
+        self.assertEqual(lines[1], " ||| ")
+        for line in lines:
+            self.assertRegex(line.split(" ||| ")[1], r"^(\d+-\d+( \d+-\d+)*)?$")
+        listed = self.translate("--alignments", "--n-best", "3", stdin="1 2\n").lines
+        self.assertEqual(len(listed), 3)
+        for line in listed:
+            self.assertRegex(line, r"^1\t-\d.*\t.* \|\|\| ")
+
+    def test_alignments_in_json_tell_the_places_of_tokens(self):
+        text = '{"text": "1  2\\t3"}\n{"text": ""}\n'
+        flags = ["--json-input", "--format", "json"]
+        found, empty = map(json.loads, self.translate(*flags, "--source-shares", stdin=text).lines)
+        source = found["source_tokens"].split()
+        self.assertEqual(source, ["1", "2", "3", "</s>"])
+        self.assertEqual(found["source_ranges"], [[0, 1], [3, 4], [5, 6], [6, 6]])
+        best = found["translations"][0]
+        tokens = best["tokens"].split()
+        self.assertEqual(len(best["token_ranges"]), len(tokens))
+        for token, (begin, end) in zip(tokens[:-1], best["token_ranges"]):
+            self.assertEqual(best["text"][begin:end], token)
+        self.assertEqual([len(row) for row in best["source_shares"]], [4] * len(tokens))
+        for row in best["source_shares"]:
+            self.assertAlmostEqual(sum(row), 1, places=4)
+        for pair in best["alignment"].split():
+            source_token, target_token = map(int, pair.split("-"))
+            row = best["source_shares"][target_token]
+            self.assertGreaterEqual(row[source_token], max(row) / 2)
+        self.assertEqual(empty["translations"][0]["alignment"], "")
+        self.assertEqual(empty["translations"][0]["source_shares"], [])
+        by_libtorch = self.translate(
+            *flags, "--source-shares", "--backend", "libtorch", stdin=text).lines
+        other = json.loads(by_libtorch[0])["translations"][0]
+        self.assertEqual(other["alignment"], best["alignment"])
+
+    def test_shares_need_json(self):
+        result = self.try_to_translate("--source-shares", stdin="1\n")
+        self.assertEqual(result.code, 2)
+        self.assertIn("--source-shares needs --format json", result.message)
+
     def test_no_input_gives_no_output(self):
         self.assertEqual(self.translate(stdin="").out, b"")
 

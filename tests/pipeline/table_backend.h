@@ -93,6 +93,22 @@ class TableTranslation : public TranslationBackend {
     return scores;
   }
 
+  /// Token i looks at source token i alone, the last ones at </s>.
+  std::vector<SourceShares> source_shares(
+      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<std::vector<int32_t>>& targets) const override {
+    check(sources);
+    std::vector<SourceShares> all;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const size_t S = sources[i].size() + 1, T = targets[i].size() + 1;
+      SourceShares& own = all.emplace_back(SourceShares{static_cast<int64_t>(S), {}});
+      own.values.resize(S * T);
+      for (size_t t = 0; t < T; ++t)
+        own.values[t * S + std::min(t, S - 1)] = 1;
+    }
+    return all;
+  }
+
   PositionLimits limits() const override { return {0, 6}; }
   std::string name() const override { return "tables"; }
   const Meeting& meeting() const { return meeting_; }

@@ -96,7 +96,7 @@ int64_t share(int64_t size, int64_t index, int64_t count) {
 
 }  // namespace
 
-ByteRange lines_of_part(const fs::path& file, InputPart part) {
+FileRange lines_of_part(const fs::path& file, InputPart part) {
   Bytes bytes(file);
   const int64_t size = bytes.size();
   return {
@@ -134,12 +134,12 @@ Json fingerprint(const fs::path& file, const FingerprintLimits& limits) {
   return print;
 }
 
-RangeStream::RangeStream(const fs::path& file, ByteRange range)
+RangeStream::RangeStream(const fs::path& file, FileRange range)
     : std::istream(nullptr), buffer_(file, range) {
   rdbuf(&buffer_);
 }
 
-RangeStream::Buffer::Buffer(const fs::path& file, ByteRange range)
+RangeStream::Buffer::Buffer(const fs::path& file, FileRange range)
     : fd_(::open(file.c_str(), O_RDONLY | O_CLOEXEC)), next_(range.begin), end_(range.end) {
   if (fd_ < 0)
     fail_reading(file);

@@ -13,7 +13,7 @@
 namespace seqconv::internal::verbs {
 
 /// Bytes of a file.
-struct ByteRange {
+struct FileRange {
   int64_t begin = 0;
   int64_t end = 0;  ///< behind the last
 };
@@ -21,7 +21,7 @@ struct ByteRange {
 /// The lines of a part: those that begin within its share of the file's bytes,
 /// which are as many for every part. It is empty where a longer line reaches
 /// over the share. Error when the file cannot be read.
-ByteRange lines_of_part(const std::filesystem::path& file, InputPart part);
+FileRange lines_of_part(const std::filesystem::path& file, InputPart part);
 
 /// How many lines end in front of a byte of the file.
 int64_t lines_before(const std::filesystem::path& file, int64_t end);
@@ -41,7 +41,7 @@ Json fingerprint(const std::filesystem::path& file, const FingerprintLimits& lim
 class RangeStream : public std::istream {
  public:
   /// Error when the file cannot be opened.
-  RangeStream(const std::filesystem::path& file, ByteRange range);
+  RangeStream(const std::filesystem::path& file, FileRange range);
 
   /// The byte of the file that is read next.
   int64_t position() const { return buffer_.position(); }
@@ -49,7 +49,7 @@ class RangeStream : public std::istream {
  private:
   class Buffer : public std::streambuf {
    public:
-    Buffer(const std::filesystem::path& file, ByteRange range);
+    Buffer(const std::filesystem::path& file, FileRange range);
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     ~Buffer() override;

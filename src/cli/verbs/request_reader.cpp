@@ -46,8 +46,7 @@ std::string summary_beginning(const std::string& text) {
 
 std::optional<std::string> text_field(
     const std::vector<JsonMember>& members, const std::string& where) {
-  auto text = string_field(members, "text", where);
-  return text ? std::optional(clean_line(*text)) : std::nullopt;
+  return string_field(members, "text", where);
 }
 
 JsonMember text_member(const std::string& name, const std::string& text) {
@@ -111,6 +110,7 @@ void RequestReader::read_line(TranslationInput& request, RequestOrigin& origin) 
     case TextFormat::kText:
       origin.members = {text_member("text", line)};
       request.ids = encode(line);
+      keep_text(line, request);
       return;
     case TextFormat::kJson:
       return read_object(request, origin);
@@ -166,7 +166,8 @@ void RequestReader::read_object(TranslationInput& request, RequestOrigin& origin
             all_.search,
             request);
       });
-  request.ids = encode(*text);
+  request.ids = encode(clean_line(*text));
+  keep_text(*text, request);
 }
 
 std::string RequestReader::read_prefix(const RequestOrigin& origin) const {
@@ -185,9 +186,16 @@ std::vector<int32_t> RequestReader::encode(const std::string& text) const {
   return located([&] { return sentences_->where(); }, [&] { return text_.encode(text); });
 }
 
+/// Alignments tell of the text too.
+void RequestReader::keep_text(const std::string& text, TranslationInput& request) const {
+  if (all_.alignments != Alignments::kNone)
+    request.text = text;
+}
+
 void RequestReader::add_sentence(Buffer& buffer) const {
   TranslationInput request;
   request.sampling = all_.sampling;
+  request.alignments = all_.alignments;
   RequestOrigin origin;
   if (!sentences_->is_text()) {
     request.ids = sentences_->ids();

@@ -41,6 +41,7 @@ struct InputFormat {
 struct RequestOptions {
   DecodingOptions search;
   std::optional<SamplingOptions> sampling{};  ///< drawn, where given
+  Alignments alignments = Alignments::kNone;
 };
 
 /// Translation requests, a buffer at a time, from a file or a stream: plain
@@ -91,6 +92,7 @@ class RequestReader {
   void read_line(TranslationInput& request, RequestOrigin& origin) const;
   void read_object(TranslationInput& request, RequestOrigin& origin) const;
   void read_named_story(TranslationInput& request, RequestOrigin& origin) const;
+  void keep_text(const std::string& text, TranslationInput& request) const;
   std::string read_prefix(const RequestOrigin& origin) const;
   bool is_document(const std::string& name) const;
   std::vector<int32_t> encode(const std::string& text) const;

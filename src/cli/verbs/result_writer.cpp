@@ -46,15 +46,49 @@ std::string joined(const std::vector<std::string>& tokens) {
   return text;
 }
 
-Json list_of(const Translations& translations) {
+/// [begin, end] of each.
+Json ranges_of(const std::vector<ByteRange>& ranges) {
   Json list = Json::array();
-  for (const Translation& translation : translations)
-    list.push_back(
-        {{"text", translation.text},
-         {"tokens", joined(translation.tokens)},
-         {"score", translation.score},
-         {"log_probability", translation.log_probability},
-         {"token_scores", translation.token_scores}});
+  for (const ByteRange& range : ranges)
+    list.push_back({range.begin, range.end});
+  return list;
+}
+
+/// As Pharaoh wrote it: "0-0 1-2", source first.
+std::string alignment_text(const std::vector<AlignedTokens>& alignment) {
+  std::string text;
+  for (const AlignedTokens& pair : alignment)
+    text += concat(text.empty() ? "" : " ", pair.source, "-", pair.target);
+  return text;
+}
+
+/// The shares as a list of rows, one a token of the translation.
+Json rows_of(const std::vector<float>& shares, size_t tokens) {
+  Json rows = Json::array();
+  const size_t width = shares.size() / std::max<size_t>(tokens, 1);
+  for (size_t i = 0; i < shares.size(); i += width)
+    rows.push_back(std::vector<float>(
+        shares.begin() + static_cast<std::ptrdiff_t>(i),
+        shares.begin() + static_cast<std::ptrdiff_t>(i + width)));
+  return rows;
+}
+
+Json list_of(const Translations& translations, Alignments alignments) {
+  Json list = Json::array();
+  for (const Translation& translation : translations) {
+    Json& own = list.emplace_back(Json{
+        {"text", translation.text},
+        {"tokens", joined(translation.tokens)},
+        {"score", translation.score},
+        {"log_probability", translation.log_probability},
+        {"token_scores", translation.token_scores}});
+    if (alignments == Alignments::kNone)
+      continue;
+    own["alignment"] = alignment_text(translation.alignment);
+    own["token_ranges"] = ranges_of(translation.token_ranges);
+    if (alignments == Alignments::kShares)
+      own["source_shares"] = rows_of(translation.source_shares, translation.tokens.size());
+  }
   return list;
 }
 
@@ -78,18 +112,32 @@ ResultWriter::ResultWriter(const TranslateArguments& arguments, OutputFormat for
     : format_(format),
       several_(several),
       summaries_(arguments.summary.has_value()),
+      alignments_(arguments.alignments),
       key_(summaries_ ? arguments.summary->summary_key : std::string("translations")) {}
 
 std::string ResultWriter::result_object(
-    const RequestOrigin& origin, const Translations& result) const {
-  return with_members(
-      origin.members,
-      {{key_, summaries_ ? summaries_of(result, several_ || origin.several) : list_of(result)}});
+    const RequestOrigin& origin, const TranslationResult& result) const {
+  const Translations& found = result.translations;
+  std::vector<std::pair<std::string, Json>> ours = {
+      {key_,
+       summaries_ ? summaries_of(found, several_ || origin.several) : list_of(found, alignments_)}};
+  if (alignments_ != Alignments::kNone) {
+    ours.emplace_back("source_tokens", joined(result.source_tokens));
+    ours.emplace_back("source_ranges", ranges_of(result.source_ranges));
+  }
+  return with_members(origin.members, ours);
+}
+
+std::string ResultWriter::text_line(const Translation& translation) const {
+  std::string line = one_line(translation.text);
+  if (alignments_ != Alignments::kNone)
+    line += concat(" ||| ", alignment_text(translation.alignment));
+  return line;
 }
 
 void ResultWriter::write(
     const RequestOrigin& origin,
-    const Translations& result,
+    const TranslationResult& result,
     int64_t number,
     std::ostream& out) const {
   if (format_ == OutputFormat::kJson)
@@ -98,10 +146,10 @@ void ResultWriter::write(
                                     : failure_object(origin, key_, number))
         << '\n';
   else if (several_)
-    for (const Translation& translation : result)
-      out << number << '\t' << translation.score << '\t' << one_line(translation.text) << '\n';
+    for (const Translation& translation : result.translations)
+      out << number << '\t' << translation.score << '\t' << text_line(translation) << '\n';
   else
-    out << (result.empty() ? "" : one_line(result.front().text)) << '\n';
+    out << (result.translations.empty() ? "" : text_line(result.translations.front())) << '\n';
 }
 
 }  // namespace seqconv::internal::verbs

@@ -24,16 +24,18 @@ class ResultWriter {
   /// failed where its origin says so; `number` is the line's own.
   void write(
       const RequestOrigin& origin,
-      const Translations& result,
+      const TranslationResult& result,
       int64_t number,
       std::ostream& out) const;
 
  private:
-  std::string result_object(const RequestOrigin& origin, const Translations& result) const;
+  std::string result_object(const RequestOrigin& origin, const TranslationResult& result) const;
+  std::string text_line(const Translation& translation) const;
 
   OutputFormat format_;
   bool several_;
   bool summaries_;
+  Alignments alignments_;
   std::string key_;  // of the results
 };
 

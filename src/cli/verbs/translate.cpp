@@ -122,7 +122,9 @@ struct TranslationRun {
   InputFormat input;
 
   const TranslationSystem& system() const { return translator.system(); }
-  RequestOptions defaults() const { return {translator.options().search, arguments.sampling}; }
+  RequestOptions defaults() const {
+    return {translator.options().search, arguments.sampling, arguments.alignments};
+  }
 };
 
 /// The input, a buffer at a time, and the output; what results say is told.
@@ -259,7 +261,7 @@ class BufferedLines : public TranslationLists {
       out_.flush();  // this may be the end
       failed_.add(origin.number, origin.error);
     }
-    writer_.write(origin, result.translations, origin.number, out_);
+    writer_.write(origin, result, origin.number, out_);
   }
 
   const TranslateArguments& arguments_;
@@ -316,7 +318,7 @@ void check_part_input(const std::string& input) {
 }
 
 /// Where the part's lines are that are not translated yet.
-PartFiles open_part(const PartsFolder& folder, const std::string& input, const ByteRange& range) {
+PartFiles open_part(const PartsFolder& folder, const std::string& input, const FileRange& range) {
   if (const auto found = folder.load()) {
     log_info("going on behind line ", found->lines, " of '", input, "'");
     return {{input, {found->offset, range.end}}, {folder, *found}};
@@ -327,7 +329,7 @@ PartFiles open_part(const PartsFolder& folder, const std::string& input, const B
 
 void translate_part(const TranslationRun& run, const PartsFolder& folder, const Json& job) {
   const std::string& input = run.arguments.input;
-  const ByteRange range = lines_of_part(input, run.arguments.part);
+  const FileRange range = lines_of_part(input, run.arguments.part);
   PartFiles part = open_part(folder, input, range);
   BufferedLines lines(
       run,

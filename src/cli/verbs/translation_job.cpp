@@ -52,6 +52,8 @@ Json describe_job(
   job["search"] = write_options(translator.options().search);
   if (arguments.ban_unknown)
     job["ban_unknown"] = true;
+  if (arguments.alignments != Alignments::kNone)
+    job["alignments"] = std::string(enum_name(arguments.alignments));
   if (arguments.sampling) {
     job["sampling"] = write_options(*arguments.sampling);
     job["seed"] = arguments.seed;

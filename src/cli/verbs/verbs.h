@@ -26,6 +26,14 @@ struct EnumNames<OutputFormat> {
       {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}});
 };
 
+template <>
+struct EnumNames<Alignments> {
+  static constexpr auto kNames = std::to_array<std::pair<std::string_view, Alignments>>(
+      {{"none", Alignments::kNone},
+       {"pairs", Alignments::kPairs},
+       {"shares", Alignments::kShares}});
+};
+
 /// Says what summarising does otherwise than translating.
 struct SummaryOptions {
   /// Says what the input holds; nothing: what the model was trained on.
@@ -68,6 +76,7 @@ struct TranslateArguments {
   /// them, and a run that was interrupted is gone on with.
   std::string output{};
   InputPart part{};
+  Alignments alignments = Alignments::kNone;
   bool json_input = false;  ///< objects with "text" and "target_prefix"
   bool strict = false;      ///< the first line that fails ends the run
   bool stats = false;       ///< speed on standard error at the end

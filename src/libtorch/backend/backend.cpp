@@ -40,6 +40,13 @@ std::string name_of(const SequenceModel& model) {
   return device.is_cpu() ? name : concat(name, ", ", at::DeviceTypeName(device.type(), true));
 }
 
+/// The shares of one sentence, without padding: all [T, S].
+SourceShares shares_of(const at::Tensor& all, int64_t target_tokens, int64_t source_tokens) {
+  const at::Tensor own = all.narrow(0, 0, target_tokens).narrow(1, 0, source_tokens).contiguous();
+  const float* const data = own.const_data_ptr<float>();
+  return {source_tokens, {data, data + own.numel()}};
+}
+
 /// A step decoder of modules.
 class TorchDecoder : public WrappedDecoder {
  public:
@@ -90,6 +97,26 @@ class TorchTranslation : public TranslationBackend {
               .contiguous();
       const double* data = sums.const_data_ptr<double>();
       return std::vector<double>(data, data + sums.numel());
+    });
+  }
+
+  std::vector<SourceShares> source_shares(
+      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<std::vector<int32_t>>& targets) const override {
+    return guarded_batch(device(), [&] {
+      const Batch batch = make_batch(sources, targets);
+      std::vector<std::vector<SourceShares>> found;
+      for (const TranslationModel& model : models_) {
+        const at::Tensor all =  // [B, T, S]
+            ops::to_host(model->source_shares(batch)).contiguous();
+        found.emplace_back();
+        for (size_t i = 0; i < sources.size(); ++i)
+          found.back().push_back(shares_of(
+              all[static_cast<int64_t>(i)],
+              std::ssize(targets[i]) + 1,
+              std::ssize(sources[i]) + 1));
+      }
+      return mean_shares(std::move(found));
     });
   }
 

@@ -55,6 +55,14 @@ at::Tensor DecoderLayerImpl::step(
   return finish(y, x, memory, evaluation);
 }
 
+at::Tensor DecoderLayerImpl::source_shares(const at::Tensor& x, const CrossMemory& memory) const {
+  DropoutPlan evaluation;
+  at::Tensor y = mixer_->forward(maybe_norm(x, block_norm_, norm_), {}, evaluation);
+  y = add_and_norm(y, x, block_norm_, norm_, dropout_, evaluation);
+  return cross_attention_->probabilities(maybe_norm(y, cross_attention_norm_, norm_), memory)
+      .mean(1, false, at::kFloat);
+}
+
 CrossMemory DecoderLayerImpl::memory(
     const at::Tensor& states, const std::optional<at::Tensor>& lengths) const {
   return cross_attention_->memory(states, lengths);
@@ -107,6 +115,15 @@ at::Tensor DecoderImpl::forward(
   for (size_t i = 0; i < layers_.size(); ++i)
     x = layers_[i]->forward(x, memory_of(memories, i), plan);
   return final_norm_.is_empty() ? x : final_norm_->forward(x);
+}
+
+at::Tensor DecoderImpl::source_shares(
+    const at::Tensor& target_in, const std::vector<CrossMemory>& memories, size_t layer) const {
+  DropoutPlan evaluation;
+  at::Tensor x = embedding_->forward(target_in, evaluation);  // [B, T, C]
+  for (size_t i = 0; i < layer; ++i)
+    x = layers_[i]->forward(x, &memories[i], evaluation);
+  return layers_[layer]->source_shares(x, memories[layer]);
 }
 
 DecoderState DecoderImpl::initial_state(int64_t rows) const {

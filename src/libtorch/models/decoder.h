@@ -29,6 +29,9 @@ class DecoderLayerImpl : public torch::nn::Module {
       MixerState& state,
       const StepPosition& position) const;
 
+  /// What the same inputs look at, in the mean of the heads: [B, T, S].
+  at::Tensor source_shares(const at::Tensor& x, const CrossMemory& memory) const;
+
   CrossMemory memory(const at::Tensor& states, const std::optional<at::Tensor>& lengths) const;
   MixerState initial_state(int64_t rows) const;
 
@@ -66,6 +69,10 @@ class DecoderImpl : public torch::nn::Module {
       const at::Tensor& target_in,
       const std::vector<CrossMemory>& memories,
       DropoutPlan& plan) const;
+
+  /// What layer `layer` looks at: target_in [B, T] -> [B, T, S].
+  at::Tensor source_shares(
+      const at::Tensor& target_in, const std::vector<CrossMemory>& memories, size_t layer) const;
 
   /// The source as each layer's cross-attention sees it.
   std::vector<CrossMemory> memories(

@@ -7,6 +7,7 @@
 #include "libtorch/models/output_layer.h"
 #include "libtorch/models/tensors.h"
 #include "libtorch/nn/vocabulary_bands.h"
+#include "model/layers.h"
 #include "model/parameters.h"
 
 namespace seqconv::internal {
@@ -78,6 +79,18 @@ at::Tensor TranslationModelImpl::target_log_probabilities(const Batch& batch) co
   const at::Tensor target = target_out_tensor(batch);
   return output_->target_log_probabilities(hidden, target)
       .masked_fill(ops::to_device(target.eq(kPadId), device()), 0);
+}
+
+at::Tensor TranslationModelImpl::source_shares(const Batch& batch) const {
+  at::NoGradGuard no_grad;
+  DropoutPlan evaluation;
+  const EncoderOutput memory =
+      encode(source_tensor(batch), source_length_tensor(batch), evaluation);
+  return decoder_->source_shares(
+      target_in_tensor(batch),
+      decoder_->memories(
+          memory.states, lengths_if_padded(memory.lengths, memory.states.size(1), device())),
+      static_cast<size_t>(alignment_layer(options_)));
 }
 
 }  // namespace seqconv::internal

@@ -49,6 +49,8 @@ class TranslationModelImpl : public SequenceModel {
       const ops::CrossEntropyOptions& options,
       DropoutPlan& plan) const override;
   at::Tensor target_log_probabilities(const Batch& batch) const override;
+  /// What the layer that makes alignments looks at, in the mean of its heads: [B, T, S].
+  at::Tensor source_shares(const Batch& batch) const;
   const ModelOptions& options() const override { return options_; }
   at::Device device() const override;
   int64_t source_vocabulary() const { return source_vocabulary_; }

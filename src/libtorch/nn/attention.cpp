@@ -32,6 +32,16 @@ at::Tensor join_heads(const at::Tensor& x) {
   return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
+/// softmax(query key^T / sqrt(R)), [N, H, T, S].
+at::Tensor probabilities_of(
+    const at::Tensor& query, const at::Tensor& key, const std::optional<at::Tensor>& mask) {
+  const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(-1)));
+  at::Tensor scores = at::matmul(query * scale, key.transpose(-1, -2));
+  if (mask)
+    scores = scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
+  return at::softmax(scores, -1);
+}
+
 /// The mask of local_attention, [1 or B, 1, T, T], or empty: all is seen.
 std::optional<at::Tensor> local_mask(
     int64_t steps, const LocalAttentionOptions& options, at::Device device) {
@@ -69,14 +79,7 @@ at::Tensor attend(
         .to(query.scalar_type());
   if (rate == 0)
     return at::scaled_dot_product_attention(query, key, value, mask);
-  const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(-1)));
-  at::Tensor scores =  // [N, H, T, S]
-      at::matmul(query * scale, key.transpose(-1, -2));
-  if (mask) {
-    scores = scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
-  }
-  const at::Tensor probabilities = ops::dropout(at::softmax(scores, -1), rate, seed);
-  return at::matmul(probabilities, value);
+  return at::matmul(ops::dropout(probabilities_of(query, key, mask), rate, seed), value);
 }
 
 at::Tensor window_mask(
@@ -290,6 +293,11 @@ at::Tensor CrossAttentionImpl::forward(
       options_.dropout,
       plan));
   return out_proj_->forward(from_places(y, x.size(1), memory.rows));
+}
+
+at::Tensor CrossAttentionImpl::probabilities(const at::Tensor& x, const CrossMemory& memory) const {
+  return probabilities_of(
+      split_heads(query_proj_->forward(x), options_.heads), memory.keys, memory.mask);
 }
 
 }  // namespace seqconv::internal

@@ -140,6 +140,9 @@ class CrossAttentionImpl : public torch::nn::Module {
   CrossMemory memory(const at::Tensor& states, const std::optional<at::Tensor>& lengths) const;
   /// x [N, T, C], each row for the sentence that `memory` says -> [N, T, C].
   at::Tensor forward(const at::Tensor& x, const CrossMemory& memory, DropoutPlan& plan) const;
+  /// The probabilities that forward() weighs source positions by, without dropout, row i
+  /// for sentence i: x [B, T, C] -> [B, H, T, S].
+  at::Tensor probabilities(const at::Tensor& x, const CrossMemory& memory) const;
 
  private:
   CrossAttentionOptions options_;

@@ -29,6 +29,7 @@ class Translator::Impl {
   void run(const std::vector<TranslationRequest>& requests, const internal::TranslationHooks& hooks)
       const {
     std::vector<internal::TranslationInput> all;
+    all.reserve(requests.size());
     for (const TranslationRequest& request : requests)
       all.push_back(to_input(request, all.size() + 1));
     translator_.translate(all, hooks);

@@ -47,7 +47,7 @@ TEST_F(PartInput, PartsAreWholeLinesOneBehindTheOther) {
     for (int64_t count = 1; count <= 7; ++count) {
       int64_t end = 0;
       for (int64_t index = 1; index <= count; ++index) {
-        const ByteRange range = lines_of_part(file, {index, count});
+        const FileRange range = lines_of_part(file, {index, count});
         ASSERT_EQ(range.begin, end);
         ASSERT_LE(range.begin, range.end);
         end = range.end;
@@ -66,7 +66,7 @@ TEST_F(PartInput, PartsOfEqualLinesAreEqual) {
     text += "0123456\n";
   const fs::path& file = written(text);
   for (int64_t index = 1; index <= 10; ++index) {
-    const ByteRange range = lines_of_part(file, {index, 10});
+    const FileRange range = lines_of_part(file, {index, 10});
     EXPECT_EQ(range.end - range.begin, 800);
   }
 }

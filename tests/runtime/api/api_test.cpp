@@ -45,6 +45,23 @@ TEST(ApiTranslator, TellsEachResultOnceAndWithItsNumber) {
   EXPECT_EQ(heard.size(), all.size());
 }
 
+TEST(ApiTranslator, TellsAlignmentsWhereTheyAreWanted) {
+  const Translator translator(kModel);
+  TranslationRequest one = request("dalan mira");
+  const TranslationResult plain = translator.translate(std::vector{one}).at(0);
+  EXPECT_TRUE(plain.source_tokens.empty());
+  one.alignments = Alignments::kShares;
+  const TranslationResult found = translator.translate(std::vector{one}).at(0);
+  EXPECT_THAT(found.source_tokens, ElementsAre("dalan", "mira", "</s>"));
+  EXPECT_THAT(
+      found.source_ranges, ElementsAre(ByteRange{0, 5}, ByteRange{6, 10}, ByteRange{10, 10}));
+  const Translation& best = found.translations.at(0);
+  EXPECT_EQ(best.text, plain.translations.at(0).text);
+  EXPECT_EQ(best.token_ranges.size(), best.tokens.size());
+  EXPECT_EQ(best.source_shares.size(), 3 * best.tokens.size());
+  EXPECT_FALSE(best.alignment.empty());
+}
+
 // The file: seqconv shortlist --per-word 1 --common 0 of the folder's own text,
 // whose translations are the same words in another order.
 TEST(ApiTranslator, ChoosesAmongTheWordsOfAShortlist) {
