@@ -94,7 +94,7 @@ class Step {
             open_device(parse_device_name("--device", settings.device))),
         flat_(*model_),
         optimizer_(config_.optimizer, flat_.values()),
-        average_(0, flat_.values()),
+        average_({}, flat_.values()),
         gradients_(*model_, flat_, std::make_shared<SingleProcess>()),
         updates_(make_updates(
             {config_,

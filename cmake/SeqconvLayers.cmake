@@ -6,7 +6,7 @@ target_compile_options(seqconv_flags INTERFACE
 target_compile_options(seqconv_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>
   $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${SEQCONV_TORCH_DIR}/include/=>)
-# What a program or library does not call is left out of it.
+# Programs and libraries are without what they do not call.
 target_compile_options(seqconv_flags INTERFACE -ffunction-sections -fdata-sections)
 target_link_options(seqconv_flags INTERFACE LINKER:--gc-sections)
 target_include_directories(seqconv_flags INTERFACE

@@ -189,7 +189,7 @@ struct Translation {
   double log_probability = 0;       ///< natural
   std::vector<float> token_scores;  ///< of each token, </s> the last
 
-  // Where the request wants alignments.
+  // Filled where the request wants alignments.
   std::vector<ByteRange> token_ranges{};   ///< of each token in `text`; of </s> its end
   std::vector<AlignedTokens> alignment{};  ///< by source, then target
   /// With kShares: the share of each source token, </s> the last, in what each token
@@ -200,7 +200,7 @@ struct Translation {
 struct TranslationResult : Result {
   /// Best first; one empty one for an empty text, none where it is not ok.
   std::vector<Translation> translations;
-  // Where the request wants alignments.
+  // Filled where the request wants alignments.
   std::vector<std::string> source_tokens{};  ///< of the text, </s> the last
   std::vector<ByteRange> source_ranges{};    ///< of each in the text; of </s> its end
 };

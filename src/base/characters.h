@@ -82,7 +82,7 @@ std::string_view trim_end(std::string_view text);
 void append_folded(char32_t c, std::u32string& text);
 
 /// Lower case by Unicode's full mapping in the root locale (no Turkish i; final
-/// sigma by context), ill-formed sequences as U+FFFD. The same as Python's str.lower
+/// sigma by context), ill-formed sequences as U+FFFD. Python's str.lower is the same
 /// but for characters that one of the two Unicode versions does not know.
 std::string to_lower(std::string_view text);
 

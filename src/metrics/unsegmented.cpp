@@ -26,7 +26,7 @@ bool is_ascii_letter(char c) {
   return small >= 'a' && small <= 'z';
 }
 
-/// Of scripts whose words stand without blanks between them; the sign of a long vowel
+/// The script, of those whose words stand without blanks between them; the sign of a long vowel
 /// is kana.
 Script unsegmented_script(char32_t c) {
   if (c == 0x30FC || c == 0xFF70)

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "kernels/activation.h"
@@ -23,11 +22,5 @@ struct LayerOptions {
 /// The options of layer `layer` of a side. `options` must be valid for the
 /// task.
 LayerOptions layer_options(const ModelOptions& options, Task task, Side side, int64_t layer);
-
-/// The layer of a translation model's decoder whose look at the source makes alignments:
-/// the last but one (Garg et al. 2019), or the only one.
-inline int64_t alignment_layer(const ModelOptions& options) {
-  return std::max<int64_t>(options.decoder.layers - 2, 0);
-}
 
 }  // namespace seqconv::internal

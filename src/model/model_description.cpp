@@ -290,6 +290,12 @@ void write_decoding(const fs::path& folder, const DecodingOptions& decoding) {
   write_config(folder, config);
 }
 
+void write_alignment(const fs::path& folder, const AlignmentOptions& alignment) {
+  Json config = read_config(folder, Task::kTranslation);
+  config["alignment"] = write_options(alignment);
+  write_config(folder, config);
+}
+
 void write_description(const TranslationDescription& model) {
   create_folder(model.folder);
   Json config = begin_config(
@@ -302,6 +308,8 @@ void write_description(const TranslationDescription& model) {
   config["decoding"] = decoding_table(model.decoding);
   if (model.documents.format != TextFormat::kText)
     config["documents"] = write_options(model.documents);
+  if (model.alignment != AlignmentOptions())
+    config["alignment"] = write_options(model.alignment);
   write_config(model.folder, config);
 }
 
@@ -326,6 +334,9 @@ TranslationDescription read_translation_description(const RootedPath& folder) {
     }
     if (config.contains("documents"))
       read_options(config["documents"], "documents", model.documents);
+    if (config.contains("alignment"))
+      read_options(config["alignment"], "alignment", model.alignment);
+    model.alignment.resolve(model.options.decoder.layers, model.options.decoder.heads);
   });
   model.text = TranslationText::load(folder, config["text"]);
   read_part(

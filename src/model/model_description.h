@@ -9,6 +9,7 @@
 #include "base/safetensors.h"
 #include "model/options.h"
 #include "model/parameters.h"
+#include "search/alignment_options.h"
 #include "search/search.h"
 #include "text/corpus/stream_corpus.h"
 #include "text/language_text.h"
@@ -27,8 +28,9 @@ struct TranslationDescription {
   std::filesystem::path folder;
   ModelOptions options;
   TranslationText text;
-  DecodingOptions decoding;   ///< defaults for translation
-  DocumentOptions documents;  ///< what held its samples, for summarising
+  DecodingOptions decoding;    ///< defaults for translation
+  DocumentOptions documents;   ///< what held its samples, for summarising
+  AlignmentOptions alignment;  ///< of its looks at the source
 
   VocabularySizes vocabulary() const;
 };
@@ -48,6 +50,9 @@ struct LanguageDescription {
 /// decoding or the cut of the text).
 void write_description(const TranslationDescription& model);
 void write_description(const LanguageDescription& model);
+
+/// Writes which looks make alignments into the config.json of a translation model.
+void write_alignment(const std::filesystem::path& folder, const AlignmentOptions& alignment);
 
 /// Reads what write_description wrote. Errors name the file: no config.json,
 /// unknown format version, a model of another task, wrong options, vocabulary

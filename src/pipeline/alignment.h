@@ -7,7 +7,7 @@
 #include "seqconv/runtime.h"
 #include "text/text_pipeline.h"
 
-/// What belongs together in a text and its translation, from what the model looked at.
+/// Finds what belongs together in a text and its translation, from what the model looked at.
 namespace seqconv::internal {
 
 /// Puts the source's tokens, </s> the last, and their places into a result. `ids`: as the

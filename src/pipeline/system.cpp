@@ -16,7 +16,7 @@ TranslationSystem open_translation(
     const ModelFiles files = find_model(path);
     descriptions.add(files);
     TranslationDescription model = read_translation_description(files.folder);
-    models.push_back({model.options, model.vocabulary(), files.parameters});
+    models.push_back({model.options, model.vocabulary(), files.parameters, model.alignment});
     if (models.size() == 1) {
       static_cast<TranslationDescription&>(system) = std::move(model);
       continue;

@@ -30,7 +30,8 @@ struct LanguageSystem : LanguageDescription {
 struct ModelToRun {
   ModelOptions options;
   VocabularySizes vocabulary;
-  RootedPath parameters;  ///< a .safetensors file
+  RootedPath parameters;         ///< a .safetensors file
+  AlignmentOptions alignment{};  ///< of a translation model
 };
 
 /// Opens what can run models. Errors of both functions: a parameter missing,

@@ -128,6 +128,7 @@ std::vector<SourceShares> CrossAttention::shares(
     const Sequences& sources,
     const SourceMemory& memory,
     std::span<const int32_t> sentence_of_row,
+    std::span<const int64_t> heads,
     const float* x,
     Workspace& space) const {
   Workspace::Frame frame(space);
@@ -144,10 +145,10 @@ std::vector<SourceShares> CrossAttention::shares(
     own.values.resize(own.values.size() + S);
     float* const mean = own.values.data() + own.values.size() - S;
     of_head.resize(S);
-    for (int64_t h = 0; h < heads_; ++h) {
+    for (const int64_t h : heads) {
       weigh(sources, memory, i, h, queries + r * dim_ + h * R, of_head);
       for (size_t s = 0; s < S; ++s)
-        mean[s] += of_head[s] / static_cast<float>(heads_);
+        mean[s] += of_head[s] / static_cast<float>(heads.size());
     }
   }
   return found;

@@ -38,17 +38,18 @@ class CrossAttention {
   PositionWeights probe(
       const Sequences& source, const SourceMemory& memory, int64_t steps, const float* x) const;
 
-  /// The same in the mean of the heads, for each source: rows x of C channels, those that
+  /// Tells it in the mean of some heads, for each source: rows x of C channels, those that
   /// look at one source behind each other.
   std::vector<SourceShares> shares(
       const Sequences& sources,
       const SourceMemory& memory,
       std::span<const int32_t> sentence_of_row,
+      std::span<const int64_t> heads,
       const float* x,
       Workspace& space) const;
 
  private:
-  /// How a head's query [R] weighs the positions of source i.
+  /// Tells how a head's query [R] weighs the positions of source i.
   void weigh(
       const Sequences& sources,
       const SourceMemory& memory,

@@ -82,14 +82,19 @@ void Layer::probe(
 }
 
 std::vector<SourceShares> Layer::source_shares(
-    const Sequences& sequences, const SourceView& view, float* x, Workspace& space) const {
+    const Sequences& sequences,
+    const SourceView& view,
+    std::span<const int64_t> heads,
+    float* x,
+    Workspace& space) const {
   const int64_t rows = sequences.rows();
   run_part(mixer_norm_, rows, x, space, [&](const auto& part) {
     mixer_->forward(sequences, part, space);
   });
   if (placement_ == NormPlacement::kPre)
     cross_attention_norm_->run(rows, x, x);
-  return cross_attention_->shares(*view.sources, *view.memory, view.sentence_of_row, x, space);
+  return cross_attention_->shares(
+      *view.sources, *view.memory, view.sentence_of_row, heads, x, space);
 }
 
 void Layer::step(

@@ -46,10 +46,14 @@ class Layer {
       LayerProbe& found,
       float* x,
       Workspace& space) const;
-  /// What rows x [rows, C] of whole sequences look at, each sequence at its own source.
-  /// x is changed.
+  /// Tells what rows x [rows, C] of whole sequences look at with these heads, each sequence
+  /// at its own source. x is changed.
   std::vector<SourceShares> source_shares(
-      const Sequences& sequences, const SourceView& view, float* x, Workspace& space) const;
+      const Sequences& sequences,
+      const SourceView& view,
+      std::span<const int64_t> heads,
+      float* x,
+      Workspace& space) const;
   /// x [T', N, C] of the next steps, in place.
   void step(
       const Ancestry& ancestry,

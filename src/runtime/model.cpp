@@ -158,18 +158,21 @@ std::vector<SourceShares> Decoder::source_shares(
     const Sequences& sequences,
     std::span<const int32_t> ids,
     const Sources& sources,
-    size_t layer,
+    const AlignmentOptions& alignment,
     Workspace& space) const {
   Workspace::Frame frame(space);
   float* const x = frame.take(sequences.rows() * dim_);
   std::vector<SourceShares> found;
+  const auto last = static_cast<size_t>(alignment.layer);
   const auto run = [&](size_t i, const SourceView& view) {
-    if (i < layer)
+    if (i < last)
       stack_.layers()[i].forward(sequences, &view, x, space);
-    else if (i == layer)
-      found = stack_.layers()[i].source_shares(sequences, view, x, space);
+    else if (i == last)
+      found = stack_.layers()[i].source_shares(sequences, view, alignment.heads, x, space);
   };
   read(sequences, ids, &sources, x, space, run);
+  if (alignment.next_step)
+    take_next_steps(found);
   return found;
 }
 
@@ -195,7 +198,8 @@ TranslationModel::TranslationModel(const ModelToRun& model, const Weights& weigh
       limits_{
           model.options.learned_positions(model.options.encoder),
           model.options.learned_positions(model.options.decoder)},
-      alignment_layer_(static_cast<size_t>(internal::alignment_layer(model.options))),
+      alignment_(
+          model.alignment.resolve(model.options.decoder.layers, model.options.decoder.heads)),
       type_(weights.type()),
       embedding_(
           model.options,

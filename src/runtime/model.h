@@ -83,13 +83,13 @@ class Decoder {
       float* out,
       Workspace& space) const;
 
-  /// What ids [rows] look at in layer `layer`: whole sequences, number i of which has
-  /// source i.
+  /// Tells what ids [rows] look at, by alignment options that are resolved: whole sequences,
+  /// number i of which has source i.
   std::vector<SourceShares> source_shares(
       const Sequences& sequences,
       std::span<const int32_t> ids,
       const Sources& sources,
-      size_t layer,
+      const AlignmentOptions& alignment,
       Workspace& space) const;
 
   /// Tells what the layers look at while one sequence `ids` is read, whose
@@ -123,8 +123,7 @@ class TranslationModel {
 
   const Decoder& decoder() const { return decoder_; }
   PositionLimits limits() const { return limits_; }
-  /// The decoder's layer whose looks at the source make alignments.
-  size_t alignment_layer() const { return alignment_layer_; }
+  const AlignmentOptions& alignment() const { return alignment_; }
   kernels::WeightType weight_type() const { return type_; }
   /// Reads sources without </s>. What a decoder sees of them lies in `kept`.
   Sources read(
@@ -150,7 +149,7 @@ class TranslationModel {
 
   int64_t dim_;
   PositionLimits limits_;
-  size_t alignment_layer_;
+  AlignmentOptions alignment_;  // resolved
   kernels::WeightType type_;
   Embedding embedding_;
   Stack encoder_;

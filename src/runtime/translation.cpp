@@ -11,7 +11,7 @@ namespace {
 
 using Models = std::vector<std::shared_ptr<const runtime::TranslationModel>>;
 
-/// What a decoder reads while it makes these targets: </s> first.
+/// The ids that a decoder reads while it makes these targets: </s> first.
 runtime::Ids ids_read(const std::vector<std::vector<int32_t>>& targets) {
   runtime::Ids read;
   std::vector<int32_t> ids;
@@ -135,7 +135,7 @@ std::vector<SourceShares> RuntimeTranslation::source_shares(
     runtime::Workspace::Frame kept(spaces->kept);
     const runtime::Sources read = model->read(sources, kept, spaces->scratch);
     found.push_back(model->decoder().source_shares(
-        given.sequences, given.ids, read, model->alignment_layer(), spaces->scratch));
+        given.sequences, given.ids, read, model->alignment(), spaces->scratch));
   }
   return mean_shares(found);
 }

@@ -30,14 +30,17 @@ struct PositionLimits {
   }
 };
 
-/// What a translation's tokens looked at while they were found: of each, </s> the last, the
-/// share of each source token, </s> the last. [T, S], the sum of a row is 1.
+/// Holds how much a translation's tokens, </s> the last, looked at each source token, </s> the
+/// last: [T, S], the sum of a row is 1.
 struct SourceShares {
   int64_t source_tokens = 0;  ///< S
   std::vector<float> values;
 
   int64_t target_tokens() const { return std::ssize(values) / source_tokens; }
 };
+
+/// Gives each token the look of the step that reads it; the last keeps its own.
+void take_next_steps(std::vector<SourceShares>& shares);
 
 /// The mean of several models' shares of the same sentences.
 std::vector<SourceShares> mean_shares(std::vector<std::vector<SourceShares>> of_models);
@@ -74,8 +77,8 @@ class TranslationBackend {
       const std::vector<std::vector<int32_t>>& sources,
       const std::vector<std::vector<int32_t>>& targets) const = 0;
 
-  /// What each target's tokens look at: the mean of all heads of the layer that makes
-  /// alignments (alignment_layer()), and of all models that vote. All in one batch.
+  /// Tells how each target's tokens look at the source, by the models' AlignmentOptions, in
+  /// the mean of those that vote. All in one batch.
   virtual std::vector<SourceShares> source_shares(
       const std::vector<std::vector<int32_t>>& sources,
       const std::vector<std::vector<int32_t>>& targets) const = 0;

@@ -34,7 +34,7 @@ class LineReader {
 
   /// The next line without its end; false at the end of the text.
   bool next(std::string& line);
-  /// The same with its end: LF, CRLF or, where the text ends without, none.
+  /// Reads one with its end: LF, CRLF or, where the text ends without, none.
   bool next_with_end(std::string& line);
   /// Number of the line that was returned last, from 1; before the first one,
   /// how many stand in front of the stream.

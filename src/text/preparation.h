@@ -25,7 +25,7 @@ class Preparation {
   std::string apply(std::string_view line) const;
   /// Text of words that subwords were joined to: Moses tokens put together.
   std::string undo(std::string text) const;
-  /// The same of a word, or a part of one, alone.
+  /// Does that to a word, or a part of one, alone.
   std::string undo_word(std::string word) const;
   /// Tells whether undo() does anything. Its result for a word depends on the
   /// next.

@@ -46,7 +46,7 @@ Written write(const std::vector<std::string>& surfaces) {
   return written;
 }
 
-/// Where two texts go on alike behind a difference: characters to pass over.
+/// Characters to pass over until two texts go on alike behind a difference.
 struct Skip {
   size_t text = 1;
   size_t tokens = 1;

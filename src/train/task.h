@@ -41,6 +41,12 @@ class TrainingTask {
   /// Symbols that the model predicts.
   virtual int64_t target_vocabulary() const = 0;
 
+  /// Does what is left to do in `folder` when training has ended: one process does it.
+  virtual void end(const std::filesystem::path& folder, const PreparedData& data) {
+    static_cast<void>(folder);
+    static_cast<void>(data);
+  }
+
   /// Scores of the validation text's translation, one a metric; the processes
   /// share the translating.
   virtual std::vector<TextScore> validation_scores(

@@ -110,6 +110,8 @@ void TrainLoop::finish(const std::string& reason) {
   if (saved_plan_ != position_.planned_updates)
     save_state_file();
   keep_last();
+  if (processes().is_first() && position_.update > 0)
+    setup_.task->end(setup_.folder.root.path(), setup_.data);
   writer_.write_record(end_record(position_, reason));
   progress_.line(concat(
       "training ends at training.",

@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <cmath>
 
 #include "base/log.h"
 #include "base/options.h"
 #include "libtorch/backend/model_folder.h"
 #include "text/corpus/pair_corpus.h"
 #include "text/symbol_count.h"
+#include "train/alignment_choice.h"
 #include "train/binarised_data.h"
 #include "train/given_text.h"
 #include "train/length_limits.h"
@@ -124,6 +126,26 @@ class TranslationTask : public TrainingTask {
     return loaded_.decoding = config_.decoding;
   }
   int64_t target_vocabulary() const override { return loaded_.model->target_vocabulary(); }
+
+  /// Chooses which looks at the source make alignments.
+  void end(const fs::path& folder, const PreparedData& data) override {
+    const SampleSource& training = *data.train.samples;
+    const AlignmentAgreement best =
+        choose_alignment(*loaded_.model, training, data.valid ? *data.valid->samples : training);
+    if (best.f1 == 0)
+      return;  // words do not tell
+    loaded_.alignment = best.options;
+    write_alignment(folder, best.options);
+    log_info(
+        "alignments: decoder layer ",
+        best.options.layer,
+        best.options.heads.size() > 1 ? std::string(", all heads")
+                                      : concat(", head ", best.options.heads.front()),
+        best.options.next_step ? ", one step on" : "",
+        "; F1 with the words' alignment: ",
+        std::round(1000 * best.f1) / 10,
+        " %");
+  }
 
   std::vector<TextScore> validation_scores(
       const std::vector<MetricKind>& metrics,

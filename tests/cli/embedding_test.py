@@ -151,6 +151,17 @@ class Examples(unittest.TestCase):
                f"-Wl,-rpath,{installed}/lib")  # fmt: skip
         self.assertNotEqual(output(program, MODEL, input=b"dalan\n"), "\n")
 
+    def test_a_model_takes_little_memory(self):
+        program = support.scratch() / "embedded_bench"
+        output(compiler(), "-std=c++20", "-O1", support.ROOT / "benchmarks/embedded_bench.cpp", "-o",
+               program, f"-I{support.installation()}/include", library(),
+               f"-Wl,-rpath,{library().parent}")  # fmt: skip
+        # Megabytes at the start, opened, after 100 sentences and after as many together.
+        found = list(map(float, re.findall(r"([\d.]+) MB", output(program, MODEL))))
+        self.assertEqual(len(found), 4)
+        self.assertLess(found[2], 20)
+        self.assertLess(found[3], 30)
+
     def test_a_wrong_component_is_named(self):
         folder = support.scratch() / "wrong component"
         folder.mkdir()

@@ -26,6 +26,31 @@ def exact_matches(model, stem):
     return sum(line == right for line, right in zip(done.lines, wanted)) / len(wanted)
 
 
+def aligned_pairs(model, stem):
+    """Of translations that are right: how many tokens stand beside their digit, all that do
+    so, and all digits; token i of n names digit n - 1 - i."""
+    wanted = pathlib.Path(f"{stem}.tgt").read_text().splitlines()
+    done = run("translate", "--model", model, "--alignments", "--format", "json",
+               stdin=pathlib.Path(f"{stem}.src").read_bytes())  # fmt: skip
+    right = found = digits = 0
+    for line, translation in zip(done.lines, wanted):
+        result = json.loads(line)
+        best = result["translations"][0]
+        if best["text"] != translation:
+            continue
+        word_of = lambda text, at: len(text.encode()[: at + 1].decode(errors="ignore").split()) - 1
+        pairs = {
+            (word_of(result["text"], result["source_ranges"][int(source)][0]),
+             word_of(best["text"], best["token_ranges"][int(target)][0]))
+            for source, target in (pair.split("-") for pair in best["alignment"].split())
+        }  # fmt: skip
+        last = len(translation.split()) - 1
+        right += len(pairs & {(last - i, i) for i in range(last + 1)})
+        found += len(pairs)
+        digits += last + 1
+    return right, found, digits
+
+
 def write_numbers(stem, count, seed):
     """STEM.src and STEM.tgt: up to six digits, and their names from right to left."""
     names = "null eins zwei drei vier fünf sechs sieben acht neun".split()
@@ -67,7 +92,9 @@ class FilesAlone(unittest.TestCase):
         self.assertEqual(len(held), len((training / "validation.target").read_text().splitlines()))
         self.assertIn(f"validation data: {len(held)} pairs", done.message)
         self.assertIn(f"training data: {600 - len(held)} pairs", done.message)
-        limits = json.loads((self.folder / "pairs" / "config.json").read_text())["decoding"]
+        config = json.loads((self.folder / "pairs" / "config.json").read_text())
+        self.assertIn(f"alignments: decoder layer {config['alignment']['layer']}, ", done.message)
+        limits = config["decoding"]
         self.assertGreater(limits["max_length_a"], 0.5)
         self.assertLess(limits["max_length_b"], 100)
         source = (self.folder / "train.src").read_bytes()
@@ -77,6 +104,7 @@ class FilesAlone(unittest.TestCase):
         self.assertIn("--max-length-a", cut.message)
         again = run("train", "--resume", "--minutes", "0.15", "--output", self.folder / "pairs")
         self.assertEqual(again.code, 0, again.message)
+        self.assertIn("alignments: decoder layer ", again.message)
         self.assertIn("going on in epoch", again.message)
         changed = self.settings("pairs")
         for table in (settings, changed):
@@ -187,6 +215,9 @@ class StoppedRuns(unittest.TestCase):
         message = process.communicate(timeout=support.TIMEOUT)[1].decode()
         self.assertIn("the state is saved", message)
         self.assertGreater(exact_matches(folder / "run", folder / "test"), 0.7, message)
+        right, found, digits = aligned_pairs(folder / "run", folder / "test")
+        self.assertGreater(right, 0.95 * found)
+        self.assertGreater(right, 0.95 * digits)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,15 @@
 #include "libtorch/backend/backend.h"
 
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/mean.h>
 #include <ATen/ops/sum.h>
+#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <new>
+#include <span>
 
+#include "base/special_ids.h"
 #include "libtorch/backend/libtorch_errors.h"
 #include "libtorch/backend/parameters.h"
 #include "libtorch/ops/device.h"
@@ -40,13 +45,6 @@ std::string name_of(const SequenceModel& model) {
   return device.is_cpu() ? name : concat(name, ", ", at::DeviceTypeName(device.type(), true));
 }
 
-/// The shares of one sentence, without padding: all [T, S].
-SourceShares shares_of(const at::Tensor& all, int64_t target_tokens, int64_t source_tokens) {
-  const at::Tensor own = all.narrow(0, 0, target_tokens).narrow(1, 0, source_tokens).contiguous();
-  const float* const data = own.const_data_ptr<float>();
-  return {source_tokens, {data, data + own.numel()}};
-}
-
 /// A step decoder of modules.
 class TorchDecoder : public WrappedDecoder {
  public:
@@ -68,9 +66,12 @@ class TorchDecoder : public WrappedDecoder {
 
 class TorchTranslation : public TranslationBackend {
  public:
-  explicit TorchTranslation(std::vector<TranslationModel> models) : models_(std::move(models)) {
-    for (const TranslationModel& model : models_) {
-      const ModelOptions& options = model->options();
+  TorchTranslation(
+      std::vector<TranslationModel> models, const std::vector<AlignmentOptions>& alignments)
+      : models_(std::move(models)) {
+    for (size_t i = 0; i < models_.size(); ++i) {
+      const ModelOptions& options = models_[i]->options();
+      alignments_.push_back(alignments[i].resolve(options.decoder.layers, options.decoder.heads));
       limits_ = limits_.within(
           {options.learned_positions(options.encoder), options.learned_positions(options.decoder)});
     }
@@ -106,16 +107,9 @@ class TorchTranslation : public TranslationBackend {
     return guarded_batch(device(), [&] {
       const Batch batch = make_batch(sources, targets);
       std::vector<std::vector<SourceShares>> found;
-      for (const TranslationModel& model : models_) {
-        const at::Tensor all =  // [B, T, S]
-            ops::to_host(model->source_shares(batch)).contiguous();
-        found.emplace_back();
-        for (size_t i = 0; i < sources.size(); ++i)
-          found.back().push_back(shares_of(
-              all[static_cast<int64_t>(i)],
-              std::ssize(targets[i]) + 1,
-              std::ssize(sources[i]) + 1));
-      }
+      for (size_t m = 0; m < models_.size(); ++m)
+        found.push_back(mean_of_heads(
+            models_[m]->source_shares(batch, alignments_[m].layer), batch, alignments_[m]));
       return mean_shares(std::move(found));
     });
   }
@@ -127,6 +121,7 @@ class TorchTranslation : public TranslationBackend {
   at::Device device() const { return models_.front()->device(); }
 
   std::vector<TranslationModel> models_;
+  std::vector<AlignmentOptions> alignments_;  // resolved
   PositionLimits limits_;
 };
 
@@ -184,8 +179,34 @@ class TorchLanguage : public LanguageBackend {
 
 }  // namespace
 
-std::shared_ptr<const TranslationBackend> make_torch_backend(std::vector<TranslationModel> models) {
-  return std::make_shared<TorchTranslation>(std::move(models));
+std::vector<SourceShares> mean_of_heads(
+    const at::Tensor& shares, const Batch& batch, const AlignmentOptions& alignment) {
+  const at::Tensor mean =  // [B, T, S]
+      ops::to_host(shares)
+          .to(at::kFloat)
+          .index_select(1, at::tensor(alignment.heads, at::kLong))
+          .mean(1)
+          .contiguous();
+  std::vector<SourceShares> found;
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    const auto ids = std::span(batch.target_out)
+                         .subspan(
+                             static_cast<size_t>(row * batch.target_steps),
+                             static_cast<size_t>(batch.target_steps));
+    const int64_t steps = ids.rend() - std::find(ids.rbegin(), ids.rend(), kEndId);
+    const int64_t sources = batch.source_lengths[static_cast<size_t>(row)];
+    const at::Tensor own = mean[row].narrow(0, 0, steps).narrow(1, 0, sources).contiguous();
+    const float* const data = own.const_data_ptr<float>();
+    found.push_back({sources, {data, data + own.numel()}});
+  }
+  if (alignment.next_step)
+    take_next_steps(found);
+  return found;
+}
+
+std::shared_ptr<const TranslationBackend> make_torch_backend(
+    std::vector<TranslationModel> models, const std::vector<AlignmentOptions>& alignments) {
+  return std::make_shared<TorchTranslation>(std::move(models), alignments);
 }
 
 std::shared_ptr<const LanguageBackend> make_torch_backend(LanguageModel model) {
@@ -193,7 +214,7 @@ std::shared_ptr<const LanguageBackend> make_torch_backend(LanguageModel model) {
 }
 
 TranslationSystem make_system(const LoadedModel& loaded) {
-  return {loaded, make_torch_backend(std::vector{loaded.model})};
+  return {loaded, make_torch_backend({loaded.model}, {loaded.alignment})};
 }
 
 LanguageSystem make_system(const LoadedLanguageModel& loaded) {
@@ -204,14 +225,16 @@ std::shared_ptr<const TranslationBackend> TorchBackends::translation(
     const std::vector<ModelToRun>& models) const {
   return guarded([&] {
     std::vector<TranslationModel> modules;
+    std::vector<AlignmentOptions> alignments;
     for (const ModelToRun& model : models) {
       modules.emplace_back(
           model.options, model.vocabulary.source, model.vocabulary.target, std::nullopt, device_);
       load_parameters(model.parameters, *modules.back());
       modules.back()->to(type_);
       modules.back()->eval();
+      alignments.push_back(model.alignment);
     }
-    return make_torch_backend(std::move(modules));
+    return make_torch_backend(std::move(modules), alignments);
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "libtorch/backend/model_folder.h"
 #include "pipeline/system.h"
+#include "text/corpus/batch.h"
 
 /// The backend that runs the modules of `models`, and which others are compared
 /// with. Its functions throw seqconv::internal::Error and nothing else.
@@ -13,8 +14,15 @@ namespace seqconv::internal {
 /// Live modules as a backend, which shares their parameters: a change to them
 /// shows. start() throws for an ensemble whose target vocabularies differ in
 /// size.
-std::shared_ptr<const TranslationBackend> make_torch_backend(std::vector<TranslationModel> models);
+/// Model i has alignment options i.
+std::shared_ptr<const TranslationBackend> make_torch_backend(
+    std::vector<TranslationModel> models, const std::vector<AlignmentOptions>& alignments);
 std::shared_ptr<const LanguageBackend> make_torch_backend(LanguageModel model);
+
+/// Tells what a batch's targets look at by resolved alignment options, of the shares
+/// [B, H, T, S] of its layer: sentence by sentence, without padding.
+std::vector<SourceShares> mean_of_heads(
+    const at::Tensor& shares, const Batch& batch, const AlignmentOptions& alignment);
 
 /// A loaded model with its modules as backend.
 TranslationSystem make_system(const LoadedModel& loaded);

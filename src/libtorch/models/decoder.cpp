@@ -59,8 +59,7 @@ at::Tensor DecoderLayerImpl::source_shares(const at::Tensor& x, const CrossMemor
   DropoutPlan evaluation;
   at::Tensor y = mixer_->forward(maybe_norm(x, block_norm_, norm_), {}, evaluation);
   y = add_and_norm(y, x, block_norm_, norm_, dropout_, evaluation);
-  return cross_attention_->probabilities(maybe_norm(y, cross_attention_norm_, norm_), memory)
-      .mean(1, false, at::kFloat);
+  return cross_attention_->probabilities(maybe_norm(y, cross_attention_norm_, norm_), memory);
 }
 
 CrossMemory DecoderLayerImpl::memory(

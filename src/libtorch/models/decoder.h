@@ -29,7 +29,7 @@ class DecoderLayerImpl : public torch::nn::Module {
       MixerState& state,
       const StepPosition& position) const;
 
-  /// What the same inputs look at, in the mean of the heads: [B, T, S].
+  /// The shares of each head's look at the source, of the same inputs: [B, H, T, S].
   at::Tensor source_shares(const at::Tensor& x, const CrossMemory& memory) const;
 
   CrossMemory memory(const at::Tensor& states, const std::optional<at::Tensor>& lengths) const;
@@ -70,7 +70,7 @@ class DecoderImpl : public torch::nn::Module {
       const std::vector<CrossMemory>& memories,
       DropoutPlan& plan) const;
 
-  /// What layer `layer` looks at: target_in [B, T] -> [B, T, S].
+  /// Those of layer `layer`: target_in [B, T] -> [B, H, T, S].
   at::Tensor source_shares(
       const at::Tensor& target_in, const std::vector<CrossMemory>& memories, size_t layer) const;
 

@@ -7,7 +7,6 @@
 #include "libtorch/models/output_layer.h"
 #include "libtorch/models/tensors.h"
 #include "libtorch/nn/vocabulary_bands.h"
-#include "model/layers.h"
 #include "model/parameters.h"
 
 namespace seqconv::internal {
@@ -81,7 +80,7 @@ at::Tensor TranslationModelImpl::target_log_probabilities(const Batch& batch) co
       .masked_fill(ops::to_device(target.eq(kPadId), device()), 0);
 }
 
-at::Tensor TranslationModelImpl::source_shares(const Batch& batch) const {
+at::Tensor TranslationModelImpl::source_shares(const Batch& batch, int64_t layer) const {
   at::NoGradGuard no_grad;
   DropoutPlan evaluation;
   const EncoderOutput memory =
@@ -90,7 +89,7 @@ at::Tensor TranslationModelImpl::source_shares(const Batch& batch) const {
       target_in_tensor(batch),
       decoder_->memories(
           memory.states, lengths_if_padded(memory.lengths, memory.states.size(1), device())),
-      static_cast<size_t>(alignment_layer(options_)));
+      static_cast<size_t>(layer));
 }
 
 }  // namespace seqconv::internal

@@ -49,8 +49,9 @@ class TranslationModelImpl : public SequenceModel {
       const ops::CrossEntropyOptions& options,
       DropoutPlan& plan) const override;
   at::Tensor target_log_probabilities(const Batch& batch) const override;
-  /// What the layer that makes alignments looks at, in the mean of its heads: [B, T, S].
-  at::Tensor source_shares(const Batch& batch) const;
+  /// The shares of each head's look at the source in a layer of the decoder, without
+  /// gradient: [B, H, T, S].
+  at::Tensor source_shares(const Batch& batch, int64_t layer) const;
   const ModelOptions& options() const override { return options_; }
   at::Device device() const override;
   int64_t source_vocabulary() const { return source_vocabulary_; }
