@@ -60,7 +60,7 @@ void run(const std::string& folder, int64_t beam) {
   std::printf(", %.1f MB after %d sentences", resident(), kSentences);
   const double together = words_per_second([&] { translator.translate(requests); });
   std::printf(", %.1f MB after as many together\n", resident());
-  std::printf("words a second: %.0f one by one, %.0f together\n", one_by_one, together);
+  std::printf("words per second: %.0f one by one, %.0f together\n", one_by_one, together);
 }
 
 }  // namespace

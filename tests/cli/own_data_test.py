@@ -27,8 +27,8 @@ def exact_matches(model, stem):
 
 
 def aligned_pairs(model, stem):
-    """Of translations that are right: how many tokens stand beside their digit, all that do
-    so, and all digits; token i of n names digit n - 1 - i."""
+    """Counts, in translations that are right, pairs of a token and its digit, all pairs, and
+    digits; token i of n names digit n - 1 - i."""
     wanted = pathlib.Path(f"{stem}.tgt").read_text().splitlines()
     done = run("translate", "--model", model, "--alignments", "--format", "json",
                stdin=pathlib.Path(f"{stem}.src").read_bytes())  # fmt: skip
