@@ -26,31 +26,6 @@ def exact_matches(model, stem):
     return sum(line == right for line, right in zip(done.lines, wanted)) / len(wanted)
 
 
-def aligned_pairs(model, stem):
-    """Counts, in translations that are right, pairs of a token and its digit, all pairs, and
-    digits; token i of n names digit n - 1 - i."""
-    wanted = pathlib.Path(f"{stem}.tgt").read_text().splitlines()
-    done = run("translate", "--model", model, "--alignments", "--format", "json",
-               stdin=pathlib.Path(f"{stem}.src").read_bytes())  # fmt: skip
-    right = found = digits = 0
-    for line, translation in zip(done.lines, wanted):
-        result = json.loads(line)
-        best = result["translations"][0]
-        if best["text"] != translation:
-            continue
-        word_of = lambda text, at: len(text.encode()[: at + 1].decode(errors="ignore").split()) - 1
-        pairs = {
-            (word_of(result["text"], result["source_ranges"][int(source)][0]),
-             word_of(best["text"], best["token_ranges"][int(target)][0]))
-            for source, target in (pair.split("-") for pair in best["alignment"].split())
-        }  # fmt: skip
-        last = len(translation.split()) - 1
-        right += len(pairs & {(last - i, i) for i in range(last + 1)})
-        found += len(pairs)
-        digits += last + 1
-    return right, found, digits
-
-
 def write_numbers(stem, count, seed):
     """STEM.src and STEM.tgt: up to six digits, and their names from right to left."""
     names = "null eins zwei drei vier fünf sechs sieben acht neun".split()
@@ -215,9 +190,6 @@ class StoppedRuns(unittest.TestCase):
         message = process.communicate(timeout=support.TIMEOUT)[1].decode()
         self.assertIn("the state is saved", message)
         self.assertGreater(exact_matches(folder / "run", folder / "test"), 0.7, message)
-        right, found, digits = aligned_pairs(folder / "run", folder / "test")
-        self.assertGreater(right, 0.95 * found)
-        self.assertGreater(right, 0.95 * digits)
 
 
 if __name__ == "__main__":
