@@ -69,7 +69,7 @@ max_length_b = 60
 """
 # Of seeds 1 to 7 the worst had 182 sentences right, and the worst BLEU was 97.2.
 SENTENCES, RIGHT, BLEU = 200, 172, 95.0
-# Of seeds 1 to 4 the worst precision was 0.823, and the worst recall 0.936: words look at
+# The worst precision of seeds 1 to 4 was 0.823, and the worst recall 0.936: words look at
 # articles and auxiliaries too.
 PRECISION, RECALL = 0.78, 0.9
 
