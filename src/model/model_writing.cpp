@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "model/descriptions_in_use.h"
@@ -80,6 +81,9 @@ void write_model_folder(
   check_own_folder(folder);
   create_folder(folder);
   const WritingLock lock(folder);
+  // Left by a process that was killed: they go even if this one fails too.
+  remove_unfinished_files(
+      folder, [](const UnfinishedFile& file) { return !process_lives(file.process); });
   // Behind a link, as an AtomicFile has it.
   const fs::path file = behind_links(folder / "model.safetensors");
   const fs::path written = concat(file.string(), ".new");

@@ -572,6 +572,10 @@ class Ends(unittest.TestCase):
         message = self.end(job)
         self.assertIn("process rank 1", message)
         self.assertIn("signal 9", message)
+        # The starter may end before the other, which saves, has.
+        last = time.monotonic() + 30
+        while os.path.exists(f"/proc/{ranks[0]}") and time.monotonic() < last:
+            time.sleep(0.05)
         self.assert_goes_on("killed")
 
     def test_a_rank_that_hangs_ends_the_job_and_is_named(self):

@@ -3,8 +3,11 @@
 import json
 import os
 import pathlib
+import resource
 import shutil
+import signal
 import struct
+import subprocess
 import sys
 import unittest
 
@@ -38,6 +41,23 @@ class Quantize(unittest.TestCase):
         ]
         self.assertEqual(parameters[0], parameters[1], "scales are none")
         self.assertIn(b"int8", run("info", folder).out)
+
+    def test_what_a_killed_process_left_goes_even_if_this_one_fails(self):
+        folder = support.scratch() / "left over"
+        folder.mkdir()
+        left = folder / f"config.json.tmp-{2**22 + 1}"  # more than a process's number may be
+        left.write_text("{")
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+        done = subprocess.run(
+            [support.PROGRAM, "quantize", "--model", support.model(), "--output", folder],
+            preexec_fn=limit, capture_output=True, check=False)  # fmt: skip
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"File too large", done.stderr)
+        self.assertEqual(list(folder.iterdir()), [])
 
     def test_it_translates_scores_and_says_its_type(self):
         for model, flags, type in (
