@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -179,7 +180,7 @@ struct AlignedTokens {
   int64_t source = 0;
   int64_t target = 0;
 
-  bool operator==(const AlignedTokens&) const = default;
+  auto operator<=>(const AlignedTokens&) const = default;  ///< by source, then target
 };
 
 struct Translation {

@@ -38,6 +38,12 @@ utf8proc_category_t category(char32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c));
 }
 
+/// Tells whether the category is one of those from `first` to `last`.
+bool is_of(char32_t c, utf8proc_category_t first, utf8proc_category_t last) {
+  const utf8proc_category_t found = category(c);
+  return found >= first && found <= last;
+}
+
 /// Bytes of the line's end that begins at `position`, 0 when none does.
 size_t line_end_size(std::string_view text, size_t position) {
   const auto byte = static_cast<unsigned char>(text[position]);
@@ -91,18 +97,15 @@ void append_lower(const std::u32string& text, size_t at, std::string& out) {
 }  // namespace
 
 bool is_letter(char32_t c) {
-  const auto found = category(c);
-  return found >= UTF8PROC_CATEGORY_LU && found <= UTF8PROC_CATEGORY_LO;
+  return is_of(c, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO);
 }
 
 bool is_mark(char32_t c) {
-  const auto found = category(c);
-  return found >= UTF8PROC_CATEGORY_MN && found <= UTF8PROC_CATEGORY_ME;
+  return is_of(c, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME);
 }
 
 bool is_number(char32_t c) {
-  const auto found = category(c);
-  return found >= UTF8PROC_CATEGORY_ND && found <= UTF8PROC_CATEGORY_NO;
+  return is_of(c, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO);
 }
 
 bool is_decimal_digit(char32_t c) {
@@ -114,13 +117,11 @@ bool is_other_number(char32_t c) {
 }
 
 bool is_punctuation(char32_t c) {
-  const auto found = category(c);
-  return found >= UTF8PROC_CATEGORY_PC && found <= UTF8PROC_CATEGORY_PO;
+  return is_of(c, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PO);
 }
 
 bool is_symbol(char32_t c) {
-  const auto found = category(c);
-  return found >= UTF8PROC_CATEGORY_SM && found <= UTF8PROC_CATEGORY_SO;
+  return is_of(c, UTF8PROC_CATEGORY_SM, UTF8PROC_CATEGORY_SO);
 }
 
 bool is_currency_symbol(char32_t c) {

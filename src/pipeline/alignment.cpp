@@ -1,17 +1,18 @@
 #include "pipeline/alignment.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/special_ids.h"
+#include "pipeline/stop_scope.h"
 
 namespace seqconv::internal {
 namespace {
 
 /// Ranges of tokens, of which the last is </s>, at the text's end.
 std::vector<ByteRange> ranges_of(
-    const TextPipeline& side, std::string_view text, std::vector<std::string> tokens) {
-  tokens.pop_back();
-  std::vector<ByteRange> ranges = side.find_ranges(text, tokens);
+    const TextPipeline& side, std::string_view text, std::span<const std::string> tokens) {
+  std::vector<ByteRange> ranges = side.find_ranges(text, tokens.first(tokens.size() - 1));
   ranges.push_back({std::ssize(text), std::ssize(text)});
   return ranges;
 }
@@ -31,8 +32,7 @@ std::vector<std::string> symbols_of(
   return symbols;
 }
 
-}  // namespace
-
+/// Puts the source's tokens, </s> the last, and their places into a result.
 void set_source_tokens(
     const TextPipeline& source,
     std::string_view text,
@@ -44,6 +44,17 @@ void set_source_tokens(
   result.source_tokens.emplace_back(kSpecialSymbols[kEndId]);
   result.source_ranges = ranges_of(source, own, result.source_tokens);
 }
+
+/// Puts the places of a translation's tokens and what they belong to into it.
+void set_alignment(
+    const TextPipeline& target, SourceShares shares, Alignments wanted, Translation& translation) {
+  translation.token_ranges = ranges_of(target, translation.text, translation.tokens);
+  translation.alignment = align_tokens(shares);
+  if (wanted == Alignments::kShares)
+    translation.source_shares = std::move(shares.values);
+}
+
+}  // namespace
 
 std::vector<AlignedTokens> align_tokens(const SourceShares& shares) {
   const int64_t S = shares.source_tokens;
@@ -57,18 +68,31 @@ std::vector<AlignedTokens> align_tokens(const SourceShares& shares) {
       if (2 * row[s] >= *most)
         pairs.push_back({s, t});
   }
-  std::ranges::sort(pairs, [](const AlignedTokens& a, const AlignedTokens& b) {
-    return a.source != b.source ? a.source < b.source : a.target < b.target;
-  });
+  std::ranges::sort(pairs);
   return pairs;
 }
 
-void set_alignment(
-    const TextPipeline& target, SourceShares shares, Alignments wanted, Translation& translation) {
-  translation.token_ranges = ranges_of(target, translation.text, translation.tokens);
-  translation.alignment = align_tokens(shares);
-  if (wanted == Alignments::kShares)
-    translation.source_shares = std::move(shares.values);
+void align(
+    const TranslationSystem& system,
+    const SentenceToAlign& sentence,
+    TranslationResult& result,
+    std::vector<Translation>& translations) {
+  constexpr size_t kTogether = 8;
+  for (size_t first = 0; first < translations.size(); first += kTogether) {
+    StopScope::check();
+    const size_t count = std::min(kTogether, translations.size() - first);
+    std::vector<std::vector<int32_t>> targets;
+    for (size_t i = first; i < first + count; ++i) {
+      const std::vector<int32_t>& tokens = sentence.found[i].tokens;
+      targets.emplace_back(tokens.begin(), tokens.end() - 1);
+    }
+    std::vector<SourceShares> shares = system.backend->source_shares(
+        std::vector<std::vector<int32_t>>(count, sentence.source), targets);
+    for (size_t i = 0; i < count; ++i)
+      set_alignment(
+          *system.text.target, std::move(shares[i]), sentence.wanted, translations[first + i]);
+  }
+  set_source_tokens(*system.text.source, sentence.text, sentence.source, result);
 }
 
 }  // namespace seqconv::internal

@@ -1,32 +1,33 @@
 #pragma once
 
-#include <string_view>
 #include <vector>
 
-#include "search/backend.h"
+#include "pipeline/system.h"
+#include "search/search.h"
 #include "seqconv/runtime.h"
-#include "text/text_pipeline.h"
 
 /// Finds what belongs together in a text and its translation, from what the model looked at.
 namespace seqconv::internal {
-
-/// Puts the source's tokens, </s> the last, and their places into a result. `ids`: as the
-/// model read them, maybe cut; `text`: what they were made of, or "" where only they are
-/// known.
-void set_source_tokens(
-    const TextPipeline& source,
-    std::string_view text,
-    const std::vector<int32_t>& ids,
-    TranslationResult& result);
 
 /// Pairs of tokens, </s> of neither side among them: each target token with the source
 /// tokens that have at least half of the largest share of its look; with none where </s>
 /// has the largest. By source, then target.
 std::vector<AlignedTokens> align_tokens(const SourceShares& shares);
 
-/// Puts the places of a translation's tokens and what they belong to into it; the shares
-/// too where `wanted` says so.
-void set_alignment(
-    const TextPipeline& target, SourceShares shares, Alignments wanted, Translation& translation);
+/// Holds a sentence whose translations are aligned.
+struct SentenceToAlign {
+  const std::vector<int32_t>& source;  ///< ids as the model read them, maybe cut
+  std::string_view text;               ///< of which they were made; "": only they are known
+  const std::vector<Hypothesis>& found;
+  Alignments wanted = Alignments::kPairs;
+};
+
+/// Puts tokens, their places and what belongs together into a result and its
+/// translations, one a hypothesis. The model reads them once more, a few at a time.
+void align(
+    const TranslationSystem& system,
+    const SentenceToAlign& sentence,
+    TranslationResult& result,
+    std::vector<Translation>& translations);
 
 }  // namespace seqconv::internal

@@ -222,38 +222,18 @@ void Translator::find(
   search(decoder, inputs, options, excluded, found);
 }
 
-/// Says what belongs together in a sentence and its translations, where that is wanted.
-/// The model reads them once more, a few at a time.
-void Translator::align(
-    const Sentence& sentence,
-    const std::vector<Hypothesis>& found,
-    std::vector<Translation>& translations) const {
-  constexpr size_t kTogether = 8;
-  const TranslationInput& request = *sentence.given;
-  if (request.alignments == Alignments::kNone)
-    return;
-  for (size_t first = 0; first < found.size(); first += kTogether) {
-    StopScope::check();
-    const size_t count = std::min(kTogether, found.size() - first);
-    std::vector<std::vector<int32_t>> targets;
-    for (size_t i = first; i < first + count; ++i)
-      targets.emplace_back(found[i].tokens.begin(), found[i].tokens.end() - 1);
-    std::vector<SourceShares> shares = system_.backend->source_shares(
-        std::vector<std::vector<int32_t>>(count, sentence.source), targets);
-    for (size_t i = 0; i < count; ++i)
-      set_alignment(
-          *system_.text.target, std::move(shares[i]), request.alignments, translations[first + i]);
-  }
-  set_source_tokens(*system_.text.source, request.text, sentence.source, *sentence.result);
-}
-
 /// The result of a sentence: all of it, or nothing where something is thrown.
 void Translator::give(const Sentence& sentence, const std::vector<Hypothesis>& all) const {
   const std::vector<Hypothesis> found = possible(all);
   std::vector<Translation> translations;
   for (const Hypothesis& hypothesis : found)
     translations.push_back(to_translation(hypothesis, *system_.text.target));
-  align(sentence, found, translations);
+  if (const Alignments wanted = sentence.given->alignments; wanted != Alignments::kNone)
+    align(
+        system_,
+        {.source = sentence.source, .text = sentence.given->text, .found = found, .wanted = wanted},
+        *sentence.result,
+        translations);
   std::string note = cut_note(sentence, found.front());
   if (!note.empty())
     sentence.result->notes.push_back(std::move(note));

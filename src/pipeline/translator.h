@@ -112,10 +112,6 @@ class Translator {
   void translate_group(const Group& group, const StopQuestion& stop, const Done& done) const;
   std::unique_ptr<StepDecoder> start(const Group& group) const;
   void find(const Group& group, StepDecoder& decoder, const FoundHypotheses& found) const;
-  void align(
-      const Sentence& sentence,
-      const std::vector<Hypothesis>& found,
-      std::vector<Translation>& translations) const;
   void give(const Sentence& sentence, const std::vector<Hypothesis>& found) const;
   void translate_batch(const Group& group, const StopQuestion& stop, const Done& done) const;
   /// Tokens that never come.

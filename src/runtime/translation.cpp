@@ -137,7 +137,7 @@ std::vector<SourceShares> RuntimeTranslation::source_shares(
     found.push_back(model->decoder().source_shares(
         given.sequences, given.ids, read, model->alignment(), spaces->scratch));
   }
-  return mean_shares(found);
+  return mean_shares(std::move(found));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using HasSymbol = std::function<bool(const std::string&)>;
 struct BpeOptions {
   /// Follows every piece of a word but the last one.
   std::string separator = "@@";
-  /// Regular expressions as ICU reads them: what they match in a word is a
+  /// Regular expressions as PCRE2 reads them: what they match in a word is a
   /// piece of its own, which no merge changes.
   std::vector<std::string> glossaries;
   /// The vocabulary, of pieces with the separator behind them but for a word's

@@ -56,11 +56,12 @@ class Matcher {
   bool matches_at_start() { return run(0, PCRE2_ANCHORED); }
 
   /// The next match, as Python's re finds them: behind one that is empty, the next may
-  /// begin at its place but is not empty there.
+  /// begin at its place but is not empty there. The first checks the text's UTF-8.
   bool find_next() {
     const size_t* const ends = pcre2_get_ovector_pointer(match_.get());
     const bool was_empty = found_ && ends[0] == ends[1];
-    found_ = run(found_ ? ends[1] : 0, was_empty ? PCRE2_NOTEMPTY_ATSTART : 0);
+    found_ = found_ ? run(ends[1], PCRE2_NO_UTF_CHECK | (was_empty ? PCRE2_NOTEMPTY_ATSTART : 0))
+                    : run(0, 0);
     return found_;
   }
 

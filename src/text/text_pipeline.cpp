@@ -52,7 +52,7 @@ std::string TextPipeline::decode(const std::vector<int32_t>& ids) const {
 }
 
 std::vector<ByteRange> TextPipeline::find_ranges(
-    std::string_view text, const std::vector<std::string>& symbols) const {
+    std::string_view text, std::span<const std::string> symbols) const {
   std::vector<std::string> surfaces;
   for (const std::string& symbol : symbols)
     surfaces.push_back(preparation_.undo_word(segmenter_->surface(symbol)));

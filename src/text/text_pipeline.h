@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,7 @@ class TextPipeline {
   /// The bytes of `text`, a line or what decode() made, that each of its symbols stands for
   /// (text/token_ranges.h).
   std::vector<ByteRange> find_ranges(
-      std::string_view text, const std::vector<std::string>& symbols) const;
+      std::string_view text, std::span<const std::string> symbols) const;
   /// The symbols of ids as the model sees them.
   std::vector<std::string> symbols(const std::vector<int32_t>& ids) const;
 

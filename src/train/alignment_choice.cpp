@@ -1,8 +1,10 @@
 #include "train/alignment_choice.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "libtorch/backend/backend.h"
+#include "libtorch/ops/device.h"
 #include "pipeline/alignment.h"
 #include "text/corpus/word_aligner.h"
 
@@ -29,12 +31,6 @@ std::vector<uint32_t> spread(const SampleSource& samples, int64_t most) {
   return chosen;
 }
 
-/// One side of a row of a batch, without </s> and padding.
-Ids ids_of(const std::vector<int64_t>& side, int64_t row, int64_t steps, int64_t length) {
-  const auto begin = side.begin() + row * steps;
-  return {begin, begin + length - 1};
-}
-
 /// Samples of a source with their links by the words.
 struct Judged {
   std::vector<uint32_t> samples;
@@ -46,10 +42,10 @@ template <class Take>
 void visit_pairs(
     const SampleSource& source, const std::vector<uint32_t>& samples, const Take& take) {
   for (const uint32_t sample : samples) {
-    const Batch one = source.batch({&sample, 1});
+    const Batch one = source.batch({&sample, 1});  // without padding, </s> the last
     take(
-        ids_of(one.source, 0, one.source_steps, one.source_lengths[0]),
-        ids_of(one.target_out, 0, one.target_steps, one.target_steps));
+        Ids(one.source.begin(), one.source.end() - 1),
+        Ids(one.target_out.begin(), one.target_out.end() - 1));
   }
 }
 
@@ -73,11 +69,13 @@ struct Overlap {
   int64_t found = 0;
   int64_t wanted = 0;
 
+  /// Both in order.
   void add(const std::vector<AlignedTokens>& own, const std::vector<AlignedTokens>& others) {
     found += std::ssize(own);
     wanted += std::ssize(others);
-    for (const AlignedTokens& pair : own)
-      both += std::ranges::count(others, pair);
+    std::vector<AlignedTokens> common;
+    std::ranges::set_intersection(own, others, std::back_inserter(common));
+    both += std::ssize(common);
   }
   double f1() const {
     return both == 0 ? 0 : 2.0 * static_cast<double>(both) / static_cast<double>(found + wanted);
@@ -109,7 +107,8 @@ AlignmentAgreement choose_alignment(
     for (size_t first = 0; first < wanted.samples.size(); first += kTogether) {
       const size_t count = std::min(kTogether, wanted.samples.size() - first);
       const Batch batch = judged.batch(std::span(wanted.samples).subspan(first, count));
-      const at::Tensor shares = model.source_shares(batch, layer);  // [B, H, T, S]
+      const at::Tensor shares =  // [B, H, T, S]
+          ops::to_host(model.source_shares(batch, layer));
       for (size_t i = 0; i < options.size(); ++i) {
         const auto found = mean_of_heads(shares, batch, options[i]);
         for (size_t row = 0; row < count; ++row)

@@ -44,11 +44,6 @@ std::string summary_beginning(const std::string& text) {
   return line;
 }
 
-std::optional<std::string> text_field(
-    const std::vector<JsonMember>& members, const std::string& where) {
-  return string_field(members, "text", where);
-}
-
 JsonMember text_member(const std::string& name, const std::string& text) {
   return {name, json_line(name), json_line(text)};
 }
@@ -145,8 +140,7 @@ void RequestReader::read_object(TranslationInput& request, RequestOrigin& origin
     return (member.name == "error" || member.name == "line") && !is_document(member.name);
   });
   const std::string& key = format_.document_key;
-  // A line break inside would become two lines of output.
-  const auto text = key.empty() ? text_field(origin.members, where)
+  const auto text = key.empty() ? string_field(origin.members, "text", where)
       : members                 ? std::optional(document_in(origin.members, key, where))
                                 : std::nullopt;
   SEQCONV_CHECK(
@@ -166,6 +160,7 @@ void RequestReader::read_object(TranslationInput& request, RequestOrigin& origin
             all_.search,
             request);
       });
+  // A line break inside would become two lines of output.
   request.ids = encode(clean_line(*text));
   keep_text(*text, request);
 }

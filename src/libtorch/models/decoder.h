@@ -70,7 +70,7 @@ class DecoderImpl : public torch::nn::Module {
       const std::vector<CrossMemory>& memories,
       DropoutPlan& plan) const;
 
-  /// Those of layer `layer`: target_in [B, T] -> [B, H, T, S].
+  /// Gives the shares of layer `layer`: target_in [B, T] -> [B, H, T, S].
   at::Tensor source_shares(
       const at::Tensor& target_in, const std::vector<CrossMemory>& memories, size_t layer) const;
 

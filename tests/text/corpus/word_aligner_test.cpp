@@ -42,9 +42,7 @@ class MadeUpLanguages {
         default:
           add_verb(pair);
       }
-    std::ranges::sort(pair.links, [](const AlignedTokens& a, const AlignedTokens& b) {
-      return a.source != b.source ? a.source < b.source : a.target < b.target;
-    });
+    std::ranges::sort(pair.links);
     return pair;
   }
 
