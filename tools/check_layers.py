@@ -30,7 +30,7 @@ LAYERS = {
     "search": "base",
     "model": "base kernels text search",
     "pipeline": "base text search model",
-    "runtime": "base kernels text search model pipeline",
+    "runtime": "base kernels text metrics search model pipeline",
     "libtorch": "base kernels text search model pipeline",
     "train": "base kernels text metrics search model pipeline libtorch",
     "cli": "base kernels text metrics search model pipeline runtime train",

@@ -1,221 +1,112 @@
 #pragma once
 
-#include <compare>
 #include <cstddef>
-#include <cstdint>
+#include <deque>
+#include <exception>
 #include <functional>
 #include <future>
-#include <limits>
 #include <memory>
-#include <optional>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-/// Trained models in other programs: docs/embedding.md. CPU, no LibTorch, no
-/// types of other libraries. Texts are UTF-8. Objects may be used by several
-/// threads at a time; results are the same bytes whatever is beside a request.
-/// An object outlives the calls on it; one that was moved from may only be
-/// assigned to and destroyed. No signal is handled: a model's file stays
-/// mapped, and one that is cut short in place ends the process (SIGBUS), so
-/// that files of models are replaced by renaming.
-namespace seqconv {
+#include "seqconv/requests.h"
+#include "seqconv/seqconv.h"
 
-#define SEQCONV_API __attribute__((visibility("default")))
-#define SEQCONV_HIDDEN __attribute__((visibility("hidden")))
+/// Trained models in C++20 programs: docs/embedding.md. CPU, no LibTorch, no types of other
+/// libraries. Everything here is inline over the C interface (seqconv/seqconv.h), so that a
+/// program and the library may be of different compilers and of different versions of these
+/// structs. Texts are UTF-8. Objects may be used by several threads at a time; results are the
+/// same bytes whatever is beside a request. An object outlives the calls on it; one that was
+/// moved from may only be assigned to and destroyed. No signal is handled: a model's file stays
+/// mapped, and one that is cut short in place ends the process (SIGBUS), so that files of models
+/// are replaced by renaming.
+namespace seqconv {
 
 /// The base of all exceptions of this library. The result of a request tells
 /// what concerns that one alone. An exception of a function that the caller
 /// gave us reaches the caller as it is.
-class SEQCONV_API Error : public std::runtime_error {
+class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 /// A model cannot be opened: no folder of one, another task, damaged.
-class SEQCONV_API ModelError : public Error {
+class ModelError : public Error {
  public:
   using Error::Error;
 };
 /// RuntimeOptions that make no sense, or an empty function.
-class SEQCONV_API OptionError : public Error {
+class OptionError : public Error {
  public:
   using Error::Error;
 };
 /// Says why a function that takes one text and gives no Result has none to
 /// give.
-class SEQCONV_API RequestError : public Error {
+class RequestError : public Error {
+ public:
+  using Error::Error;
+};
+/// More requests wait than RuntimeOptions::queue_limit allows: this one was refused.
+class QueueFull : public Error {
  public:
   using Error::Error;
 };
 /// There is not memory enough for a model, or for what a call must hold.
-class SEQCONV_API OutOfMemory : public Error {
+class OutOfMemory : public Error {
  public:
   using Error::Error;
 };
 
+namespace detail {
+class Access;
+}  // namespace detail
+
 /// Asks calls to stop, from any thread. Copies are one token.
-class SEQCONV_API CancelToken {
+class CancelToken {
  public:
   CancelToken();
   CancelToken(const CancelToken&) = default;  // moving copies
   CancelToken& operator=(const CancelToken&) = default;
   ~CancelToken() = default;
-  void cancel() const;
-  bool is_cancelled() const;
+  void cancel() const { seqconv_cancel(token_.get()); }
+  bool is_cancelled() const { return seqconv_is_cancelled(token_.get()) != 0; }
 
  private:
-  std::shared_ptr<struct CancelState> state_;
+  friend class detail::Access;
+  std::shared_ptr<seqconv_cancel_token> token_;
 };
 
-/// The type that products are made in (docs/runtime.md).
-enum class ComputeType {
-  kModel,  ///< int8 for models of int8, float32 for others
-  kAuto,   ///< what is quickest here without another loss
-  kFloat32,
-  kBfloat16,
-  kInt8
+/// Says what an opened model is.
+struct ModelInfo {
+  int64_t models = 0;      ///< that vote
+  int64_t threads = 0;     ///< as opened
+  int64_t parameters = 0;  ///< numbers of the models' files
+  int64_t file_bytes = 0;  ///< of these files, which are mapped
+  int64_t weight_bytes = 0;
+  int64_t source_vocabulary = 0;  ///< symbols; 0 for a language model
+  int64_t target_vocabulary = 0;
+  int64_t max_source_tokens = 0;  ///< before a text is cut, its end counted; 0: no limit
+  int64_t max_target_tokens = 0;
+  std::string compute{};   ///< "float32", "bfloat16" or "int8"
+  SearchOptions search{};  ///< the defaults of a translation model
 };
 
-/// Says how a model runs.
-struct RuntimeOptions {
-  /// Batches that a call works on at a time, at most 1024; 0: as many as there
-  /// are cores. A Generator needs one whatever this says.
-  int64_t threads = 0;
-  int64_t batch_tokens = 4096;  ///< tokens of a batch, padding counted
-  ComputeType compute = ComputeType::kModel;
-  /// A file of `seqconv shortlist`: words that translations choose among. For a
-  /// Translator alone; "": all words.
-  std::string shortlist{};
-  /// Files of a model folder may be links out of it, as in caches that are made
-  /// of such links; else they are an error. Only where the folder is trusted.
-  bool follow_links = false;
-  /// Memory of the logits that a batch's step has at a time, in bytes. Results
-  /// do not depend on it.
-  int64_t logits_bytes = int64_t{32} << 20;
-  /// For a Translator alone: longer texts are cut, the end of a text counted,
-  /// and a note says so; 0: as the model says.
-  int64_t max_source_tokens = 0;
+namespace detail {
+struct CloseModel {
+  void operator()(seqconv_model* model) const { seqconv_close(model); }
 };
+using Model = std::unique_ptr<seqconv_model, CloseModel>;
+}  // namespace detail
 
-/// Says how translations are searched for; what is not given is the model's
-/// own. Options that contradict each other, also min_length above the longest
-/// translation of any source, make a request invalid.
-struct SearchOptions {
-  std::optional<int64_t> beam{};    ///< hypotheses kept; 1: greedy
-  std::optional<int64_t> n_best{};  ///< translations given, at most the beam
-  std::optional<double> length_penalty{};
-  std::optional<double> max_length_a{};  ///< most tokens: a * source + b
-  std::optional<int64_t> max_length_b{};
-  std::optional<int64_t> min_length{};
-  std::optional<int64_t> no_repeat_ngram{};  ///< 0: off
-  std::optional<double> unknown_penalty{};
-  std::optional<bool> ban_unknown{};  ///< <unk> comes in prefixes alone, in draws too
-  /// Finished hypotheses stay in the beam, compared by score at every step.
-  std::optional<bool> stepwise_length_penalty{};
-
-  bool operator==(const SearchOptions&) const = default;
-};
-
-/// Options of drawing tokens. All of it holds together: bans, then
-/// temperature, top_k and top_p.
-struct SamplingOptions {
-  double temperature = 1;  ///< 0: the most probable
-  int64_t top_k = 0;       ///< only so many of the most probable; 0: all
-  double top_p = 1;        ///< only the most probable that reach this sum
-  bool ban_unknown = false;
-  /// The same one gives the same text. Not given: 1 and, of translations, the
-  /// request's number in its call, so that equal requests have draws of their
-  /// own; `seqconv translate --sample` gives line by line the same.
-  std::optional<uint64_t> seed{};
-};
-
-/// The outcome of a request.
-enum class Status {
-  kOk,
-  kInvalid,      ///< its text or options make no sense to the model
-  kFailed,       ///< the model gives it no finite probability, or its options
-                 ///< leave no possible translation
-  kOutOfMemory,  ///< there is not memory enough for it
-  kCancelled,    ///< before it was done
-};
-
-/// The part that all results have.
-struct Result {
-  Status status = Status::kOk;
-  std::string error;               ///< why it is not kOk; "" where it is
-  std::vector<std::string> notes;  ///< what was cut or replaced
-
-  bool ok() const { return status == Status::kOk; }
-};
-
-/// Says what of its looks at the source a translation tells.
-enum class Alignments {
-  kNone,
-  kPairs,   ///< tokens and their ranges, and which belong together
-  kShares,  ///< that, and the shares that they are made from
-};
-
-struct TranslationRequest {
-  std::string text{};
-  std::string target_prefix{};  ///< how the translation must begin
-  SearchOptions search{};
-  /// n_best translations are drawn instead of searched for, where given; then
-  /// a beam or stepwise_length_penalty, which are a search's, are invalid.
-  std::optional<SamplingOptions> sampling{};
-  /// Costs another reading of text and translations where it is not kNone.
-  Alignments alignments = Alignments::kNone;
-};
-
-/// Bytes of a text: from `begin` to before `end`.
-struct ByteRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-
-  bool operator==(const ByteRange&) const = default;
-};
-
-/// A source token that a token of the translation looked at: their numbers, from 0.
-struct AlignedTokens {
-  int64_t source = 0;
-  int64_t target = 0;
-
-  auto operator<=>(const AlignedTokens&) const = default;  ///< by source, then target
-};
-
-struct Translation {
-  std::string text;
-  std::vector<std::string> tokens;
-  double score = 0;                 ///< log-probability / length^penalty
-  double log_probability = 0;       ///< natural
-  std::vector<float> token_scores;  ///< of each token, </s> the last
-
-  // Filled where the request wants alignments.
-  std::vector<ByteRange> token_ranges{};   ///< of each token in `text`; of </s> its end
-  std::vector<AlignedTokens> alignment{};  ///< by source, then target
-  /// With kShares: the share of each source token, </s> the last, in what each token
-  /// looked at: a row a token, whose sum is 1.
-  std::vector<float> source_shares{};
-};
-
-struct TranslationResult : Result {
-  /// Best first; one empty one for an empty text, none where it is not ok.
-  std::vector<Translation> translations;
-  // Filled where the request wants alignments.
-  std::vector<std::string> source_tokens{};  ///< of the text, </s> the last
-  std::vector<ByteRange> source_ranges{};    ///< of each in the text; of </s> its end
-};
-
-/// Translates. A model folder, or several that vote.
-class SEQCONV_API Translator {
+/// Translates and summarises. A model folder, or several that vote.
+class Translator {
  public:
   /// ModelError, OptionError, OutOfMemory.
   explicit Translator(const std::string& model, const RuntimeOptions& options = {});
   explicit Translator(const std::vector<std::string>& models, const RuntimeOptions& options = {});
-  /// Requests of translate_async that wait or are under way are cancelled.
-  ~Translator();
-  Translator(Translator&&) noexcept;
-  Translator& operator=(Translator&&) noexcept;
 
   /// The best translation of one text. RequestError, OutOfMemory.
   Translation translate(std::string_view text) const;
@@ -232,37 +123,36 @@ class SEQCONV_API Translator {
       const std::function<void(size_t, TranslationResult)>& on_result,
       const CancelToken& cancel = {}) const;
 
-  /// Returns at once. Requests that come close together share batches. The
-  /// future gives a result and never throws; it may outlive the Translator.
-  /// OutOfMemory; Error where no thread can be started.
+  /// Translates one text and tells parts of it as soon as all hypotheses have them in common:
+  /// `text` follows the first `kept` bytes of what was told. False ends it, which is ok.
+  /// Exceptions of on_part leave this call. OutOfMemory.
+  TranslationResult stream(
+      const TranslationRequest& request,
+      const std::function<bool(size_t kept, std::string_view text)>& on_part,
+      const CancelToken& cancel = {}) const;
+
+  /// Summaries of documents, whose lines are taken together; sentences of summaries are lines.
+  /// OptionError for alignments. OutOfMemory.
+  std::vector<TranslationResult> summarise(
+      const std::vector<TranslationRequest>& requests, const CancelToken& cancel = {}) const;
+
+  /// Returns at once. Requests that come close together share batches. The future gives a result
+  /// and never throws; it may outlive the Translator, whose end cancels what waits or is under
+  /// way. OutOfMemory; QueueFull; Error where no thread can be started.
   std::future<TranslationResult> translate_async(
-      TranslationRequest request, CancelToken cancel = {}) const;
+      const TranslationRequest& request, const CancelToken& cancel = {}) const;
+
+  ModelInfo info() const;
 
  private:
-  class SEQCONV_HIDDEN Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
-/// A text and its translation.
-struct ScoreRequest {
-  std::string source{};
-  std::string target{};
-};
-
-struct ScoreResult : Result {
-  /// Natural, of the target given the source, </s> included; not a number
-  /// where it is not ok.
-  double log_probability = std::numeric_limits<double>::quiet_NaN();
+  detail::Model model_;
 };
 
 /// Scores given translations. One model folder.
-class SEQCONV_API Scorer {
+class Scorer {
  public:
   /// ModelError, OptionError, OutOfMemory.
   explicit Scorer(const std::string& model, const RuntimeOptions& options = {});
-  ~Scorer();
-  Scorer(Scorer&&) noexcept;
-  Scorer& operator=(Scorer&&) noexcept;
 
   /// Log-probability of one translation. RequestError, OutOfMemory.
   double score(std::string_view source, std::string_view target) const;
@@ -271,31 +161,21 @@ class SEQCONV_API Scorer {
   std::vector<ScoreResult> score(
       const std::vector<ScoreRequest>& requests, const CancelToken& cancel = {}) const;
 
+  /// As Translator::translate_async.
+  std::future<ScoreResult> score_async(
+      const ScoreRequest& request, const CancelToken& cancel = {}) const;
+
+  ModelInfo info() const;
+
  private:
-  class SEQCONV_HIDDEN Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
-struct GenerationRequest {
-  std::string prompt{};
-  int64_t length = 200;  ///< tokens to generate, at least 1
-  SamplingOptions sampling{};
-};
-
-struct GenerationResult : Result {
-  std::string text;            ///< what follows the prompt; so far, where it is not ok
-  int64_t tokens = 0;          ///< generated
-  double log_probability = 0;  ///< natural, of these tokens
+  detail::Model model_;
 };
 
 /// Goes on with texts. The folder of a language model.
-class SEQCONV_API Generator {
+class Generator {
  public:
   /// ModelError, OptionError, OutOfMemory.
   explicit Generator(const std::string& model, const RuntimeOptions& options = {});
-  ~Generator();
-  Generator(Generator&&) noexcept;
-  Generator& operator=(Generator&&) noexcept;
 
   /// Returns what follows the prompt. RequestError, OutOfMemory.
   std::string generate(std::string_view prompt) const;
@@ -307,12 +187,16 @@ class SEQCONV_API Generator {
       const std::function<bool(std::string_view)>& on_text = {},
       const CancelToken& cancel = {}) const;
 
+  /// As Translator::translate_async.
+  std::future<GenerationResult> generate_async(
+      const GenerationRequest& request, const CancelToken& cancel = {}) const;
+
+  ModelInfo info() const;
+
  private:
-  class SEQCONV_HIDDEN Impl;
-  std::unique_ptr<Impl> impl_;
+  detail::Model model_;
 };
 
-#undef SEQCONV_API
-#undef SEQCONV_HIDDEN
-
 }  // namespace seqconv
+
+#include "seqconv/runtime_inline.h"

@@ -4,7 +4,7 @@
 
 #include "pipeline/system.h"
 #include "search/search.h"
-#include "seqconv/runtime.h"
+#include "seqconv/requests.h"
 
 /// Finds what belongs together in a text and its translation, from what the model looked at.
 namespace seqconv::internal {

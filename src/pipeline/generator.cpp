@@ -6,6 +6,7 @@
 #include "base/special_ids.h"
 #include "base/stopwatch.h"
 #include "base/utf8.h"
+#include "pipeline/request_text.h"
 #include "pipeline/stop_scope.h"
 #include "pipeline/workers.h"
 #include "text/vocabulary.h"
@@ -15,31 +16,15 @@ namespace {
 
 constexpr size_t kMostIds = 32;
 constexpr size_t kKeptIds = 16;
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
-
-/// The bytes at the text's end that may be a part of a character.
-size_t incomplete_bytes(std::string_view text) {
-  // A subword model shows of one a sign for each of three bytes at most.
-  size_t signs = 0;
-  for (std::string_view rest = text; signs < 3 && rest.ends_with(kReplacement);
-       rest.remove_suffix(kReplacement.size()))
-    ++signs;
-  if (signs > 0)
-    return signs * kReplacement.size();
-  const size_t most = std::min<size_t>(text.size(), 3);
-  for (size_t back = 1; back <= most; ++back) {
-    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-    if ((byte & 0xC0) == 0x80)
-      continue;
-    const size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
-    return length > back ? back : 0;
-  }
-  return 0;
-}
 
 /// </s>, then the prompt's lines with </s> between them.
-std::vector<int32_t> prompt_ids(const LanguageText& text, std::string_view prompt) {
+std::vector<int32_t> prompt_ids(
+    const LanguageText& text, std::string_view prompt, const GenerationOptions& options) {
   std::vector<int32_t> ids = {kEndId};
+  if (options.prompt) {
+    ids.insert(ids.end(), options.prompt->begin(), options.prompt->end());
+    return ids;
+  }
   for (;;) {
     const size_t end = prompt.find('\n');
     const std::string_view line = prompt.substr(0, end);
@@ -99,8 +84,9 @@ std::string TextStream::add(int32_t id) {
 
 /// That of the ids, but for an incomplete character at its end.
 std::string TextStream::complete_text() const {
-  const std::string text = text_->decode(ids_);
-  return text.substr(0, text.size() - incomplete_bytes(text));
+  std::string text = text_->decode(ids_);
+  drop_incomplete_end(text);
+  return text;
 }
 
 std::string TextStream::finish() {
@@ -118,7 +104,7 @@ GenerationReport generate_alone(
     std::string_view prompt,
     const GenerationOptions& options,
     const std::function<void(const std::string&)>& write) {
-  const std::vector<int32_t> ids = prompt_ids(model.text, prompt);
+  const std::vector<int32_t> ids = prompt_ids(model.text, prompt, options);
   check_length(model, std::ssize(ids), options);
   TextStream text(model.text.text);
   const auto show = [&](int32_t id) {
@@ -157,6 +143,8 @@ GenerationReport generate_alone(
         uniform_number(options.sampling.seed.value_or(1), static_cast<uint64_t>(report.tokens)));
     ++report.tokens;
     report.log2_probability += drawn.log_probability / std::numbers::ln2;
+    if (options.token)
+      options.token(drawn.token, drawn.log_probability);
     const bool line_over = one_line && drawn.token == kEndId;
     if (!line_over)
       show(drawn.token);

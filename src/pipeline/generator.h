@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,10 @@ struct GenerationOptions {
   StopQuestion stop{};      ///< once it is true no token follows
   int64_t workers = 1;      ///< threads that share the work at a token
   OptionNames names{""};    ///< of the length, in messages
+  /// The prompt as ids without the </s> that begins a text, where given.
+  std::optional<std::vector<int32_t>> prompt{};
+  /// Hears each token that is generated, with its natural log-probability.
+  std::function<void(int32_t id, double log_probability)> token{};
 };
 
 struct GenerationReport {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "search/step_decoder.h"
-#include "seqconv/runtime.h"
+#include "seqconv/requests.h"
 #include "text/symbol_count.h"
 
 /// Holds what requests have in common, whatever they ask for.

@@ -12,4 +12,14 @@ namespace seqconv::internal {
 /// UTF-8.
 std::vector<int32_t> encode_text(const TextPipeline& text, std::string_view line, const char* what);
 
+/// The ids of tokens as the vocabulary spells them, <unk> for others. A last </s> is left out.
+std::vector<int32_t> token_ids(
+    const Vocabulary& vocabulary, const std::vector<std::string>& tokens);
+
+/// Drops the bytes at a text's end that may be a part of a character.
+void drop_incomplete_end(std::string& text);
+
+/// The text of ids to which more may come: whole characters, in valid UTF-8.
+std::string decode_whole(const TextPipeline& text, const std::vector<int32_t>& ids);
+
 }  // namespace seqconv::internal

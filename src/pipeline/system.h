@@ -14,16 +14,27 @@ namespace seqconv::internal {
 
 class Shortlist;
 
+/// The files of a model, or the sums of several.
+struct ModelSize {
+  int64_t models = 0;
+  int64_t parameters = 0;  ///< numbers
+  int64_t file_bytes = 0;
+
+  void add(const ModelFiles& files, const std::vector<ParameterShape>& shapes);
+};
+
 /// A model that translates, or several that vote.
 struct TranslationSystem : TranslationDescription {  // of the first
   std::shared_ptr<const TranslationBackend> backend;
   /// A translation holds only words that it lists, where it is given.
   std::shared_ptr<const Shortlist> shortlist{};
+  ModelSize size{};
 };
 
 /// A model that goes on with a text.
 struct LanguageSystem : LanguageDescription {
   std::shared_ptr<const LanguageBackend> backend;
+  ModelSize size{};
 };
 
 /// Holds what a backend must know of a model to run it.

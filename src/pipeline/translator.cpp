@@ -93,7 +93,9 @@ Translator::Translator(TranslationSystem system, const TranslatorOptions& option
 std::vector<int32_t> Translator::source_ids(
     const TranslationInput& request, TranslationOutcome& result) const {
   const TextPipeline& text = *system_.text.source;
-  std::vector<int32_t> ids = request.ids ? *request.ids : encode_text(text, request.text, "a line");
+  std::vector<int32_t> ids = request.ids ? *request.ids
+      : request.tokens                   ? token_ids(text.vocabulary(), *request.tokens)
+                                         : encode_text(text, request.text, "a line");
   check_ids(ids, text.vocabulary());
   const auto cut = [&](int64_t most, const char* whose, const char* what) {
     const auto length = std::ssize(ids) + 1;
@@ -118,8 +120,11 @@ SearchInput Translator::search_input(
     const DecodingOptions& search,
     int64_t source_length,
     TranslationOutcome& result) const {
+  const TextPipeline& text = *system_.text.target;
   SearchInput input{
-      source_length, encode_text(*system_.text.target, request.target_prefix, "a target prefix")};
+      source_length,
+      request.target_prefix_tokens ? token_ids(text.vocabulary(), *request.target_prefix_tokens)
+                                   : encode_text(text, request.target_prefix, "a target prefix")};
   if (std::string note = unknown_note(SymbolCount::of(input.prefix), "the target prefix");
       !note.empty())
     result.notes.push_back(std::move(note));
@@ -164,7 +169,9 @@ Translator::Sentence Translator::prepare(
       .result = &result};
   validate(request, sentence.search);
   sentence.source = source_ids(request, result);
-  if (sentence.source.empty() && !request.target_prefix.empty())
+  const bool has_prefix = !request.target_prefix.empty() ||
+      (request.target_prefix_tokens && !request.target_prefix_tokens->empty());
+  if (sentence.source.empty() && has_prefix)
     result.notes.emplace_back("an empty line has no translation: its target prefix is not used");
   if (!sentence.source.empty())
     sentence.input =
@@ -207,19 +214,33 @@ std::vector<int32_t> Translator::excluded(const Sentence& sentence) const {
 
 /// Those of a batch: searched for, or drawn.
 void Translator::find(
-    const Group& group, StepDecoder& decoder, const FoundHypotheses& found) const {
+    const Group& group,
+    StepDecoder& decoder,
+    const FoundHypotheses& found,
+    const SharedTokens& shared) const {
   const DecodingOptions& options = group.front()->search;
   const std::vector<int32_t> excluded = this->excluded(*group.front());
   if (const auto& sampling = group.front()->sampling) {
     std::vector<SampledInput> inputs;
     for (const Sentence* sentence : group)
       inputs.push_back({sentence->input, sentence->sampling->seed.value_or(1)});
-    return sampled_search(decoder, inputs, options, *sampling, excluded, found);
+    return sampled_search(decoder, inputs, options, *sampling, excluded, found, shared);
   }
   std::vector<SearchInput> inputs;
   for (const Sentence* sentence : group)
     inputs.push_back(sentence->input);
-  search(decoder, inputs, options, excluded, found);
+  search(decoder, inputs, options, excluded, found, shared);
+}
+
+/// Tells the texts of sentences that stream; nothing where none does.
+SharedTokens Translator::tells_shared(const Group& group, const Part& part) const {
+  if (std::ranges::none_of(
+          group, [](const Sentence* sentence) { return sentence->given->streams; }))
+    return {};
+  return [&, part](size_t i, const std::vector<int32_t>& tokens) {
+    if (group[i]->given->streams)
+      part(*group[i], decode_whole(*system_.text.target, tokens));
+  };
 }
 
 /// The result of a sentence: all of it, or nothing where something is thrown.
@@ -246,21 +267,22 @@ void Translator::give(const Sentence& sentence, const std::vector<Hypothesis>& a
 /// One batch; NoProbability when one of it has none, Stopped when the caller
 /// wants no more. Sentences that ended before that have their results.
 void Translator::translate_batch(
-    const Group& group, const StopQuestion& stop, const Done& done) const {
+    const Group& group, const StopQuestion& stop, const Done& done, const Part& part) const {
   const StopScope scope(stop);
   StopScope::check();
   StoppableDecoder decoder(start(group), stop);
-  find(group, decoder, [&](size_t sentence, const std::vector<Hypothesis>& found) {
-    give(*group[sentence], found);
+  const auto found = [&](size_t sentence, const std::vector<Hypothesis>& all) {
+    give(*group[sentence], all);
     done(*group[sentence]);
-  });
+  };
+  find(group, decoder, found, tells_shared(group, part));
 }
 
 /// One batch. Where a sentence has no probability, or there is not memory
 /// enough for all, those without a result go one by one: it alone fails,
 /// whatever is beside it.
 void Translator::translate_group(
-    const Group& group, const StopQuestion& stop, const Done& done) const {
+    const Group& group, const StopQuestion& stop, const Done& done, const Part& part) const {
   Result outcome;
   std::exception_ptr thrown;  // by the caller's function: it is none of ours
   const auto tell = [&](const Sentence& sentence) {
@@ -272,7 +294,7 @@ void Translator::translate_group(
     }
   };
   try {
-    return translate_batch(group, stop, tell);
+    return translate_batch(group, stop, tell, part);
   } catch (const Stopped& stopped) {
     set_failure(outcome, Status::kCancelled, stopped.what());
   } catch (const NoProbability& error) {
@@ -286,7 +308,7 @@ void Translator::translate_group(
     if (!sentence->result->translations.empty())
       continue;
     if (group.size() > 1) {
-      translate_group({sentence}, stop, done);
+      translate_group({sentence}, stop, done, part);
       continue;
     }
     set_failure(*sentence->result, outcome.status, std::move(outcome.error));
@@ -340,7 +362,13 @@ class Translator::Work {
   size_t batches() const { return batches_.size(); }
   void translate(size_t batch) {
     translator_.translate_group(
-        batches_[batch], hooks_.stop, [this](const Sentence& sentence) { tell(sentence.request); });
+        batches_[batch],
+        hooks_.stop,
+        [this](const Sentence& sentence) { tell(sentence.request); },
+        [this](const Sentence& sentence, const std::string& text) {
+          if (hooks_.part)
+            hooks_.part(sentence.request, text);
+        });
   }
   std::vector<TranslationOutcome>& results() { return results_; }
 

@@ -31,6 +31,8 @@ struct TranslationInput : TranslationRequest {
   /// The sentence as ids without </s>, where given: `text` is then read for alignments
   /// alone.
   std::optional<std::vector<int32_t>> ids{};
+  /// Parts of its translation are told as they are found.
+  bool streams = false;
 };
 
 /// A result beside what is counted. It fails by options that make no sense, text that is not
@@ -51,6 +53,9 @@ struct TranslationHooks {
   /// time, by whatever thread made it: others of its batch may be at work
   /// still. Its exceptions end the translation.
   std::function<void(size_t request, const TranslationOutcome& result)> done{};
+  /// Told the text so far of a request that streams, which all that may still become its best
+  /// translation begin with; a later text may end in another way. By any thread.
+  std::function<void(size_t request, const std::string& text)> part{};
 };
 
 /// Lists of requests that come one after another, and what becomes of them.
@@ -98,6 +103,7 @@ class Translator {
   class ListedWork;
   using Group = std::vector<const Sentence*>;
   using Done = std::function<void(const Sentence&)>;
+  using Part = std::function<void(const Sentence&, const std::string&)>;
 
   Sentence prepare(const TranslationInput& request, TranslationOutcome& result) const;
   std::vector<int32_t> source_ids(
@@ -109,11 +115,18 @@ class Translator {
       TranslationOutcome& result) const;
   std::string cut_note(const Sentence& sentence, const Hypothesis& best) const;
   std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
-  void translate_group(const Group& group, const StopQuestion& stop, const Done& done) const;
+  void translate_group(
+      const Group& group, const StopQuestion& stop, const Done& done, const Part& part) const;
   std::unique_ptr<StepDecoder> start(const Group& group) const;
-  void find(const Group& group, StepDecoder& decoder, const FoundHypotheses& found) const;
+  void find(
+      const Group& group,
+      StepDecoder& decoder,
+      const FoundHypotheses& found,
+      const SharedTokens& shared) const;
   void give(const Sentence& sentence, const std::vector<Hypothesis>& found) const;
-  void translate_batch(const Group& group, const StopQuestion& stop, const Done& done) const;
+  void translate_batch(
+      const Group& group, const StopQuestion& stop, const Done& done, const Part& part) const;
+  SharedTokens tells_shared(const Group& group, const Part& part) const;
   /// Tokens that never come.
   std::vector<int32_t> excluded(const Sentence& sentence) const;
 

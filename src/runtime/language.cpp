@@ -75,8 +75,9 @@ class RuntimeReader : public TextReader, private NextTokens {
 
 class RuntimeLanguage : public LanguageBackend {
  public:
-  RuntimeLanguage(std::shared_ptr<const Decoder> decoder, kernels::WeightType type)
-      : decoder_(std::move(decoder)), type_(type) {}
+  RuntimeLanguage(
+      std::shared_ptr<const Decoder> decoder, kernels::WeightType type, int64_t weight_bytes)
+      : decoder_(std::move(decoder)), type_(type), weight_bytes_(weight_bytes) {}
 
   std::unique_ptr<TextReader> start() const override {
     return std::make_unique<RuntimeReader>(decoder_, pool_);
@@ -108,10 +109,12 @@ class RuntimeLanguage : public LanguageBackend {
   int64_t max_tokens() const override { return decoder_->max_tokens(); }
 
   std::string name() const override { return concat("runtime, ", enum_name(type_)); }
+  int64_t weight_bytes() const override { return weight_bytes_; }
 
  private:
   std::shared_ptr<const Decoder> decoder_;
   kernels::WeightType type_;
+  int64_t weight_bytes_;
   std::shared_ptr<runtime::WorkspacePool> pool_ = std::make_shared<runtime::WorkspacePool>();
 };
 
@@ -119,10 +122,9 @@ class RuntimeLanguage : public LanguageBackend {
 
 std::shared_ptr<const LanguageBackend> RuntimeBackends::language(const ModelToRun& model) const {
   const runtime::Weights weights(model, Task::kLanguageModel, compute_);
-  return std::make_shared<RuntimeLanguage>(
-      std::make_shared<const Decoder>(
-          model.options, Task::kLanguageModel, model.vocabulary, weights),
-      weights.type());
+  auto decoder = std::make_shared<const Decoder>(
+      model.options, Task::kLanguageModel, model.vocabulary, weights);
+  return std::make_shared<RuntimeLanguage>(std::move(decoder), weights.type(), weights.bytes());
 }
 
 }  // namespace seqconv::internal

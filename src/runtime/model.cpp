@@ -206,7 +206,8 @@ TranslationModel::TranslationModel(const ModelToRun& model, const Weights& weigh
           weights,
           {Side::kEncoder, model.vocabulary.source, "encoder.embedding.weight"}),
       encoder_(model.options, Task::kTranslation, Side::kEncoder, weights),
-      decoder_(model.options, Task::kTranslation, model.vocabulary, weights) {}
+      decoder_(model.options, Task::kTranslation, model.vocabulary, weights),
+      weight_bytes_(weights.bytes()) {}
 
 template <class Run>
 Sources TranslationModel::read_by(

@@ -125,6 +125,7 @@ class TranslationModel {
   PositionLimits limits() const { return limits_; }
   const AlignmentOptions& alignment() const { return alignment_; }
   kernels::WeightType weight_type() const { return type_; }
+  int64_t weight_bytes() const { return weight_bytes_; }
   /// Reads sources without </s>. What a decoder sees of them lies in `kept`.
   Sources read(
       const std::vector<std::vector<int32_t>>& sources,
@@ -154,6 +155,7 @@ class TranslationModel {
   Embedding embedding_;
   Stack encoder_;
   Decoder decoder_;
+  int64_t weight_bytes_;  // of packed matrices
 };
 
 /// Sequences with their ids one after the other.

@@ -3,7 +3,7 @@
 #include "base/enum_names.h"
 #include "kernels/packed_linear.h"
 #include "pipeline/system.h"
-#include "seqconv/runtime.h"
+#include "seqconv/requests.h"
 
 /// The backend that runs models on the CPU without LibTorch.
 namespace seqconv::internal {

@@ -6,7 +6,7 @@
 #include "runtime/model.h"
 #include "runtime/word_lists.h"
 #include "search/step_decoder.h"
-#include "seqconv/runtime.h"
+#include "seqconv/requests.h"
 
 namespace seqconv::internal::runtime {
 

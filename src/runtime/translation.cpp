@@ -89,6 +89,12 @@ class RuntimeTranslation : public TranslationBackend {
       name += concat(", ", type);
     return name;
   }
+  int64_t weight_bytes() const override {
+    int64_t bytes = 0;
+    for (const auto& model : models_)
+      bytes += model->weight_bytes();
+    return bytes;
+  }
 
  private:
   Models models_;

@@ -69,7 +69,7 @@ Weights::~Weights() {
 
 PackedLinear Weights::pack(const float* weight, int64_t outputs, int64_t inputs, bool gated) const {
   const bool fits = type_ != WeightType::kInt8 || inputs < kernels::kMostInt8Inputs;
-  return {weight, outputs, inputs, gated, fits ? type_ : WeightType::kFloat32};
+  return counted({weight, outputs, inputs, gated, fits ? type_ : WeightType::kFloat32});
 }
 
 std::vector<float> Weights::numbers(const std::string& name) const {
@@ -94,7 +94,12 @@ PackedLinear Weights::packed(const std::string& name, bool gated) const {
   if (view.type != ElementType::kI8 || type_ != WeightType::kInt8)
     return pack(numbers(name).data(), N, K, gated);
   const std::vector<float> scales = numbers(scale_name(name));
-  return {{whole_numbers(view), scales.data()}, N, K, gated};
+  return counted({{whole_numbers(view), scales.data()}, N, K, gated});
+}
+
+PackedLinear Weights::counted(PackedLinear made) const {
+  bytes_ += made.bytes();
+  return made;
 }
 
 /// A packed matrix is not read again: file and packed weights are never in

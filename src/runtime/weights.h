@@ -62,6 +62,8 @@ class Weights {
   Weights& operator=(const Weights&) = delete;
 
   kernels::WeightType type() const { return type_; }
+  /// Bytes of the matrices that were packed so far.
+  int64_t bytes() const { return bytes_; }
 
   bool contains(const std::string& name) const { return file_->contains(name); }
   const std::vector<int64_t>& shape(const std::string& name) const { return file_->at(name).shape; }
@@ -80,10 +82,12 @@ class Weights {
 
  private:
   kernels::PackedLinear packed(const std::string& name, bool gated) const;
+  kernels::PackedLinear counted(kernels::PackedLinear made) const;
   Linear linear_of(kernels::PackedLinear packed, std::vector<float> bias) const;
 
   std::shared_ptr<const SafetensorsReader> file_;
   kernels::WeightType type_;
+  mutable int64_t bytes_ = 0;
 };
 
 }  // namespace seqconv::internal::runtime

@@ -87,6 +87,8 @@ class TranslationBackend {
 
   /// Says what runs it, for reports: "runtime, float32".
   virtual std::string name() const = 0;
+  /// Bytes of weights in memory beside mapped files; 0: not known.
+  virtual int64_t weight_bytes() const { return 0; }
 };
 
 /// One text on which a language model goes on, token by token. For models
@@ -120,6 +122,8 @@ class LanguageBackend {
 
   /// Says what runs it, for reports.
   virtual std::string name() const = 0;
+  /// As of TranslationBackend.
+  virtual int64_t weight_bytes() const { return 0; }
 };
 
 }  // namespace seqconv::internal

@@ -161,6 +161,28 @@ void advance(
     prune(beam, extensions, options.beam);
 }
 
+std::vector<int32_t> shared_tokens(const Beam& beam) {
+  // All live hypotheses are equally long: they meet where their nodes do.
+  std::vector<int32_t> nodes;
+  for (const LiveHypothesis& live : beam.live)
+    nodes.push_back(live.node);
+  while (std::ranges::adjacent_find(nodes, std::not_equal_to<>()) != nodes.end())
+    for (int32_t& node : nodes)
+      node = beam.nodes[static_cast<size_t>(node)].parent;
+  std::vector<int32_t> tokens;
+  for (int32_t node = nodes.front(); node >= 0;) {
+    tokens.push_back(beam.nodes[static_cast<size_t>(node)].token);
+    node = beam.nodes[static_cast<size_t>(node)].parent;
+  }
+  std::ranges::reverse(tokens);
+  const auto best = std::ranges::max_element(beam.finished, {}, &Hypothesis::score);
+  if (best == beam.finished.end())
+    return tokens;
+  const auto other = std::ranges::mismatch(tokens, best->tokens).in1;
+  tokens.erase(other, tokens.end());
+  return tokens;
+}
+
 std::vector<Hypothesis> best_finished(Beam&& beam, int64_t n_best) {
   std::vector<Hypothesis> best = std::move(beam.finished);
   std::stable_sort(best.begin(), best.end(), [](const Hypothesis& a, const Hypothesis& b) {

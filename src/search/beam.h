@@ -83,6 +83,10 @@ void advance(
     int64_t vocabulary_size,
     const DecodingOptions& options);
 
+/// The tokens that all hypotheses begin with of which one will be the best: the live ones and the
+/// best finished one. There is a live one.
+std::vector<int32_t> shared_tokens(const Beam& beam);
+
 /// The n best finished hypotheses by score, best first, equal ones in the order
 /// in which they were finished.
 std::vector<Hypothesis> best_finished(Beam&& beam, int64_t n_best);

@@ -8,7 +8,7 @@
 
 #include "base/option_names.h"
 #include "search/candidates.h"
-#include "seqconv/runtime.h"
+#include "seqconv/requests.h"
 
 namespace seqconv {
 

@@ -56,14 +56,16 @@ class SampledSearch {
       const DecodingOptions& options,
       const SamplingOptions& sampling,
       std::span<const int32_t> excluded,
-      const FoundHypotheses& found)
+      const FoundHypotheses& found,
+      const SharedTokens& shared)
       : decoder_(decoder),
         inputs_(inputs),
         options_(options),
         sampler_(sampling),
         enough_(candidates_for(sampling)),
         excluded_(excluded),
-        found_(found) {
+        found_(found),
+        shared_(shared) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       limits_.push_back(decode::make_limits(options, inputs[i].sentence, decoder.max_steps()));
       for (int64_t n = 0; n < options.n_best; ++n)
@@ -93,6 +95,8 @@ class SampledSearch {
       for (size_t row = 0; enough_ > 0 && row < best.size(); ++row)
         draw_row({row, best[row], {}});
       retire();
+      if (shared_)
+        tell_shared();
     }
   }
 
@@ -190,6 +194,13 @@ class SampledSearch {
     std::erase_if(running_, [](const Draw& draw) { return draw.row < 0; });
   }
 
+  /// Tells the tokens of a sentence with one draw; of several none is known to be the best.
+  void tell_shared() {
+    if (options_.n_best == 1)
+      for (const Draw& draw : running_)
+        shared_(draw.sentence, draw.drawn.tokens);
+  }
+
   void tell(size_t sentence) {
     std::vector<Hypothesis> drawn = std::move(results_[sentence]);
     std::stable_sort(drawn.begin(), drawn.end(), [](const Hypothesis& a, const Hypothesis& b) {
@@ -205,6 +216,7 @@ class SampledSearch {
   int64_t enough_;
   std::span<const int32_t> excluded_;
   const FoundHypotheses& found_;
+  const SharedTokens& shared_;
   std::vector<decode::Limits> limits_;
   std::vector<Draw> running_;
   std::vector<std::vector<Hypothesis>> results_;
@@ -248,13 +260,14 @@ void sampled_search(
     const DecodingOptions& options,
     const SamplingOptions& sampling,
     std::span<const int32_t> excluded,
-    const FoundHypotheses& found) {
+    const FoundHypotheses& found,
+    const SharedTokens& shared) {
   without_beam(options).check_values("");
   std::vector<SearchInput> sentences;
   for (const SampledInput& input : inputs)
     sentences.push_back(input.sentence);
   decode::check_inputs(decoder, sentences, excluded);
-  SampledSearch(decoder, inputs, options, sampling, excluded, found).run();
+  SampledSearch(decoder, inputs, options, sampling, excluded, found, shared).run();
 }
 
 std::vector<std::vector<Hypothesis>> sampled_search(

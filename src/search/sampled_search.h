@@ -45,6 +45,7 @@ void sampled_search(
     const DecodingOptions& options,
     const SamplingOptions& sampling,
     std::span<const int32_t> excluded,
-    const FoundHypotheses& found);
+    const FoundHypotheses& found,
+    const SharedTokens& shared = {});
 
 }  // namespace seqconv::internal

@@ -49,10 +49,12 @@ class Search {
       const std::vector<SearchInput>& inputs,
       const DecodingOptions& options,
       std::span<const int32_t> excluded,
-      const FoundHypotheses& found)
+      const FoundHypotheses& found,
+      const SharedTokens& shared)
       : decoder_(decoder),
         options_(options),
         found_(found),
+        shared_(shared),
         excluded_(excluded),
         per_row_(std::min(2 * options.beam, decoder.vocabulary_size() - 1)) {
     for (const SearchInput& input : inputs) {
@@ -131,6 +133,8 @@ class Search {
         beam = {};
         continue;
       }
+      if (shared_)
+        tell_shared(running.sentence);
       still_running.push_back({running.sentence, static_cast<int32_t>(parents_.size())});
       for (const decode::LiveHypothesis& live : beam.live) {
         parents_.push_back(running.first_row + live.row);
@@ -140,9 +144,20 @@ class Search {
     running_ = std::move(still_running);
   }
 
+  void tell_shared(size_t sentence) {
+    shared_lengths_.resize(beams_.size());
+    const std::vector<int32_t> tokens = decode::shared_tokens(beams_[sentence]);
+    if (tokens.size() <= shared_lengths_[sentence])
+      return;
+    shared_lengths_[sentence] = tokens.size();
+    shared_(sentence, tokens);
+  }
+
   StepDecoder& decoder_;
   const DecodingOptions& options_;
   const FoundHypotheses& found_;
+  const SharedTokens& shared_;
+  std::vector<size_t> shared_lengths_;  // that were told
   std::span<const int32_t> excluded_;
   int64_t per_row_;  // candidates to ask for: more cannot matter
   std::vector<decode::Beam> beams_;
@@ -204,10 +219,11 @@ void search(
     const std::vector<SearchInput>& inputs,
     const DecodingOptions& options,
     std::span<const int32_t> excluded,
-    const FoundHypotheses& found) {
+    const FoundHypotheses& found,
+    const SharedTokens& shared) {
   options.check_values("");
   decode::check_inputs(decoder, inputs, excluded);
-  Search(decoder, inputs, options, excluded, found).run();
+  Search(decoder, inputs, options, excluded, found, shared).run();
 }
 
 std::vector<std::vector<Hypothesis>> search(

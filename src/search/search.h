@@ -8,7 +8,7 @@
 
 #include "base/option_names.h"
 #include "search/step_decoder.h"
-#include "seqconv/runtime.h"
+#include "seqconv/requests.h"
 
 namespace seqconv::internal {
 
@@ -97,6 +97,10 @@ int64_t maximum_length(const DecodingOptions& options, int64_t source_length, in
 /// search.
 using FoundHypotheses = std::function<void(size_t sentence, std::vector<Hypothesis> best)>;
 
+/// Is told the tokens that all hypotheses of a sentence begin with that may still become its
+/// best, whenever there are more of them than before.
+using SharedTokens = std::function<void(size_t sentence, const std::vector<int32_t>& tokens)>;
+
 /// Beam search over a step decoder (semantics.md 4). Returns for each sentence
 /// its n best hypotheses, best first. The result for a sentence does not depend
 /// on the others in the batch. `excluded`: tokens that never come, ascending;
@@ -107,13 +111,15 @@ std::vector<std::vector<Hypothesis>> search(
     const std::vector<SearchInput>& inputs,
     const DecodingOptions& options,
     std::span<const int32_t> excluded = {});
-/// The same, sentence by sentence as each ends.
+/// Searches likewise, sentence by sentence as each ends; `shared` may be empty, which costs
+/// nothing.
 void search(
     StepDecoder& decoder,
     const std::vector<SearchInput>& inputs,
     const DecodingOptions& options,
     std::span<const int32_t> excluded,
-    const FoundHypotheses& found);
+    const FoundHypotheses& found,
+    const SharedTokens& shared = {});
 
 }  // namespace seqconv::internal
 

@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/rooted_path.h"
-#include "seqconv/runtime.h"
+#include "seqconv/requests.h"
 #include "text/preparation.h"
 #include "text/text_options.h"
 #include "text/vocabulary.h"

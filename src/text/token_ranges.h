@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "seqconv/runtime.h"
+#include "seqconv/requests.h"
 
 namespace seqconv::internal {
 

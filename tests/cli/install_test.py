@@ -21,7 +21,8 @@ import support
 
 LIBTORCH = ["--backend", "libtorch"]
 HEADERS = {
-    *(f"seqconv/{name}.h" for name in ("ops", "runtime", "version")),
+    *(f"seqconv/{name}.h" for name in (
+        "ops", "requests", "runtime", "runtime_inline", "seqconv", "version")),
     *(f"seqconv/ops/{name}.h" for name in (
         "conv_options", "cumulative_average", "dynamicconv", "lightconv", "normalization", "talk")),
 }
@@ -139,7 +140,7 @@ class Installation(unittest.TestCase):
             *(f"lib/{path.name}" for library in ("mpi", "nccl")
               for path in (support.BUILD / "lib").glob(f"libseqconv_{library}.so")),
             "lib/libseqconv_ops.so",
-            *(f"lib/libseqconv_runtime.so{end}" for end in ("", ".0.1", ".0.1.0")),
+            *(f"lib/libseqconv_runtime.so{end}" for end in ("", ".1", ".0.1.0")),
             "lib/cmake/seqconv/seqconvConfig.cmake",
             "lib/cmake/seqconv/seqconvConfigVersion.cmake",
         })  # fmt: skip

@@ -45,6 +45,23 @@ TEST(BeamParts, ExpandRanksAllRowsByTheirSumThenRowThenToken) {
   EXPECT_EQ(best[3].token, 9);
 }
 
+TEST(BeamParts, SharedTokensAreThoseOfAllThatMayBeTheBest) {
+  Beam beam = two_live();
+  EXPECT_EQ(shared_tokens(beam), Tokens({5}));
+  Hypothesis best, worse;
+  best.tokens = {4, 2};
+  best.score = -1;
+  worse.tokens = {5, 6, 2};
+  worse.score = -2;
+  beam.finished = {worse};
+  EXPECT_EQ(shared_tokens(beam), Tokens({5}));
+  beam.live.pop_back();
+  EXPECT_EQ(shared_tokens(beam), Tokens({5, 6}));
+  beam.finished = {worse, best};
+  EXPECT_EQ(shared_tokens(beam), Tokens());
+  EXPECT_EQ(shared_tokens(Beam()), Tokens());
+}
+
 TEST(BeamParts, ExpandRefusesCandidatesForOtherRows) {
   const std::vector<std::vector<Candidate>> one_row(1);
   try {

@@ -121,6 +121,39 @@ TEST(BeamSearch, AgreesWithAPlainSimulatorInAThousandSettings) {
   }
 }
 
+TEST(BeamSearch, TellsTokensThatTheBestHypothesisBeginsWith) {
+  size_t told = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const Setting s = random_setting(seed);
+    std::vector<std::vector<int32_t>> shared(s.inputs.size());
+    std::vector<int64_t> ids;
+    for (size_t i = 0; i < s.inputs.size(); ++i)
+      ids.push_back(static_cast<int64_t>(i));
+    TableDecoder decoder(s.table, ids, s.max_steps);
+    search(
+        decoder,
+        s.inputs,
+        s.options,
+        s.excluded,
+        [&](size_t i, const std::vector<Hypothesis>& best) {
+          const auto& tokens = best.front().tokens;
+          ASSERT_LE(shared[i].size(), tokens.size());
+          EXPECT_TRUE(std::equal(shared[i].begin(), shared[i].end(), tokens.begin())) << seed;
+          // One hypothesis is certain of all that it has.
+          if (s.options.beam == 1) {
+            EXPECT_EQ(shared[i].size() + 1, tokens.size()) << seed;
+          }
+        },
+        [&](size_t i, const std::vector<int32_t>& tokens) {
+          EXPECT_GT(tokens.size(), shared[i].size());
+          EXPECT_TRUE(std::equal(shared[i].begin(), shared[i].end(), tokens.begin()));
+          shared[i] = tokens;
+          ++told;
+        });
+  }
+  EXPECT_GT(told, 300U);
+}
+
 TEST(BeamSearch, FindsEveryHypothesisWhenTheBeamIsWideEnough) {
   constexpr int64_t kVocabulary = 6, kMaxLength = 4;
   // 1 + 3 + 9 + 27 + 81 hypotheses; the widest step ranks 4 x 27 or 81 of them.

@@ -1,35 +1,38 @@
 #pragma once
 
 #include <atomic>
-#include <future>
-#include <memory>
+#include <list>
 
-#include "pipeline/translator.h"
-#include "seqconv/runtime.h"
+#include "runtime/api/answer.h"
 
-namespace seqconv {
+namespace seqconv::internal {
 
-/// Requests that threads of its own translate, those that wait together. A
-/// child process, which has none of its parent's threads, gets workers of its
-/// own: what the parent's left behind, locks among it, is not touched there.
+/// Requests that threads of its own answer, those that wait together. A child process, which has
+/// none of its parent's threads, gets workers of its own: what the parent's left behind, locks
+/// among it, is not touched there.
 class RequestQueue {
  public:
-  /// translator: one of a single worker, which outlives this.
-  RequestQueue(const internal::Translator& translator, int64_t threads);
+  /// answerer: its translator has a single worker. most: requests that may wait, 0 for any
+  /// number.
+  RequestQueue(const Answerer& answerer, int64_t threads, int64_t most);
   /// Cancels all that waits or is under way.
   ~RequestQueue();
+  RequestQueue(const RequestQueue&) = delete;
+  RequestQueue& operator=(const RequestQueue&) = delete;
 
-  /// The future gives a result and never throws. std::bad_alloc;
-  /// internal::Error where no thread can be started.
-  std::future<TranslationResult> add(internal::TranslationInput request, const CancelToken& cancel);
+  using Requests = std::list<Request>;
+  /// Takes over the only request of `one`. std::bad_alloc; CallError where no thread can be
+  /// started or too many requests wait: nothing was done then.
+  void add(Requests& one);
 
  private:
   class Workers;
   Workers& workers();
 
-  const internal::Translator& translator_;
-  size_t threads_;
+  const Answerer answerer_;
+  const size_t threads_;
+  const size_t most_;
   std::atomic<Workers*> workers_;
 };
 
-}  // namespace seqconv
+}  // namespace seqconv::internal

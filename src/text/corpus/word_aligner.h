@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "seqconv/runtime.h"
+#include "seqconv/requests.h"
 #include "text/corpus/ibm_model1.h"
 
 namespace seqconv::internal {

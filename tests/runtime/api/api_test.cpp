@@ -439,7 +439,8 @@ TEST(ApiGenerator, TellsTextAsItComes) {
   });
   EXPECT_TRUE(result.ok()) << result.error;
   EXPECT_EQ(heard, result.text);
-  EXPECT_EQ(result.tokens, 30);
+  EXPECT_EQ(result.tokens.size(), 30U);
+  EXPECT_EQ(result.token_scores.size(), 30U);
   EXPECT_LT(result.log_probability, 0);
   EXPECT_EQ(generator.generate(request).text, result.text);
   EXPECT_EQ(generator.generate("dalan").substr(0, heard.size()), heard);
@@ -454,7 +455,7 @@ TEST(ApiGenerator, EndsWhenItsHearerHasEnough) {
   });
   EXPECT_TRUE(result.ok());
   EXPECT_EQ(calls, 1U);
-  EXPECT_LT(result.tokens, 30);
+  EXPECT_LT(result.tokens.size(), 30U);
 }
 
 TEST(ApiGenerator, FaultsAreTheRequests) {
