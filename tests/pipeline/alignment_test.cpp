@@ -184,10 +184,23 @@ TEST_F(AlignedTranslation, OfWhichNoneHasRoomIsOutOfMemory) {
   EXPECT_TRUE(translate({{.text = "eins zwei"}}, {}, /*most=*/0).ok());
 }
 
-TEST_F(AlignedTranslation, OfNothingIsNothing) {
-  const TranslationResult found = translate({{.text = "  ", .alignments = Alignments::kShares}});
-  ASSERT_TRUE(found.ok());
-  EXPECT_THAT(found.translations[0].alignment, IsEmpty());
+TEST_F(AlignedTranslation, OfNothingIsTheEndAlone) {
+  for (const std::string text : {"", "  ", "\u3000"}) {
+    const TranslationResult found = translate({{.text = text, .alignments = Alignments::kShares}});
+    ASSERT_TRUE(found.ok());
+    EXPECT_THAT(found.source_tokens, ElementsAre("</s>"));
+    const int64_t end = std::ssize(text);
+    EXPECT_THAT(found.source_ranges, ElementsAre(ByteRange{end, end}));
+    ASSERT_EQ(found.translations.size(), 1U);
+    EXPECT_THAT(found.translations[0].tokens, IsEmpty());
+    EXPECT_THAT(found.translations[0].token_ranges, IsEmpty());
+    EXPECT_THAT(found.translations[0].alignment, IsEmpty());
+    EXPECT_THAT(found.translations[0].source_shares, IsEmpty());
+    EXPECT_THAT(translate({{.text = text}}).source_tokens, IsEmpty());
+  }
+  TranslationInput ids{{.alignments = Alignments::kPairs}};
+  ids.ids.emplace();
+  EXPECT_THAT(translate(ids).source_ranges, ElementsAre(ByteRange{0, 0}));
 }
 
 }  // namespace
