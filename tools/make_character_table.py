@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Makes the table of src/base/characters.cpp from the Unicode Character Database.
 
-    python3 tools/make_character_table.py DATABASE OUTPUT
+    python3 tools/make_character_table.py DATABASE VERSION OUTPUT
 
 DATABASE is the folder of DerivedAge.txt and its neighbours (Debian: unicode-data, in
-/usr/share/unicode). OUTPUT becomes C++: an entry of 16 bits for each code point, in
+/usr/share/unicode), which must be of Unicode VERSION, such as 15.0.0: utf8proc's, which
+has what the table lacks. OUTPUT becomes C++: an entry of 16 bits for each code point, in
 blocks of 128 of which equal ones are there once. An entry holds, from bit 0 on:
 Alphabetic, Lowercase, Cased, Case_Ignorable, Default_Ignorable_Code_Point; use with Han,
 kana, Hangul (Script_Extensions); at bit 8 the age (2: up to Unicode 7.0, 1: up to 9.0);
 at bit 10 the script, numbered as SCRIPTS.
 """
 import pathlib
+import re
 import sys
 
 CODE_POINTS = 0x110000
@@ -24,9 +26,20 @@ SCRIPTS = {"Han": 1, "Hiragana": 2, "Katakana": 2, "Hangul": 3, "Thai": 4, "Lao"
 SHORT = {"Hani": 1, "Hira": 2, "Kana": 2, "Hang": 3}
 
 
-def read_ranges(file):
+def read_lines(file, version):
+    """The lines of a file of this version, which its first line says."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    wanted = f"# {file.stem}-{version}.txt"
+    if lines[:1] != [wanted]:
+        found = re.fullmatch(rf"# {file.stem}-([\d.]+)\.txt", lines[0]) if lines else None
+        sys.exit(f"error: {file} must be of Unicode {version}, which utf8proc has, but "
+                 + (f"is of {found[1]}" if found else f"does not begin with '{wanted}'"))
+    return lines
+
+
+def read_ranges(file, version):
     """Yields the code points and the value of each line."""
-    for line in file.read_text(encoding="utf-8").splitlines():
+    for line in read_lines(file, version):
         fields = line.split("#")[0].split(";")
         if len(fields) != 2:
             continue
@@ -34,8 +47,8 @@ def read_ranges(file):
         yield range(int(first, 16), int(last or first, 16) + 1), fields[1].strip()
 
 
-def age_class(version):
-    number = tuple(map(int, version.split(".")))
+def age_class(age):
+    number = tuple(map(int, age.split(".")))
     return 2 if number <= (7, 0) else 1 if number <= (9, 0) else 0
 
 
@@ -47,18 +60,21 @@ def used_with(scripts):
     return bits
 
 
-def make_entries(folder):
+def make_entries(folder, version):
+    def ranges(name):
+        return read_ranges(folder / name, version)
+
     entries = [0] * CODE_POINTS
-    for points, name in read_ranges(folder / "DerivedCoreProperties.txt"):
+    for points, name in ranges("DerivedCoreProperties.txt"):
         if name in PROPERTIES:
             for c in points:
                 entries[c] |= 1 << PROPERTIES.index(name)
-    for points, version in read_ranges(folder / "DerivedAge.txt"):
+    for points, age in ranges("DerivedAge.txt"):
         for c in points:
-            entries[c] |= age_class(version) << AGE_BIT
+            entries[c] |= age_class(age) << AGE_BIT
     extensions = {c: names.split() for points, names in
-                  read_ranges(folder / "ScriptExtensions.txt") for c in points}
-    for points, name in read_ranges(folder / "Scripts.txt"):
+                  ranges("ScriptExtensions.txt") for c in points}
+    for points, name in ranges("Scripts.txt"):
         number = SCRIPTS.get(name, 0)
         for c in points:
             entries[c] |= number << SCRIPT_BIT
@@ -77,14 +93,15 @@ def write_array(out, type_name, name, values):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
-    entries = make_entries(pathlib.Path(sys.argv[1]))
+    database, version, output = sys.argv[1:]
+    entries = make_entries(pathlib.Path(database), version)
     blocks, numbers = [], {}
     for start in range(0, CODE_POINTS, BLOCK):
         block = tuple(entries[start:start + BLOCK])
         blocks.append(numbers.setdefault(block, len(numbers)))
-    with open(sys.argv[2], "w", encoding="utf-8") as out:
+    with open(output, "w", encoding="utf-8") as out:
         out.write("// Made by tools/make_character_table.py.\n#include <cstdint>\n")
         out.write(f"constexpr char32_t kCharacterBlockSize = {BLOCK};\n")
         write_array(out, "uint16_t", "kCharacterBlocks", blocks)

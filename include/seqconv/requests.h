@@ -151,7 +151,7 @@ struct Translation {
 };
 
 struct TranslationResult : Result {
-  /// Best first; one empty one for an empty text, none where it is not ok.
+  /// Best first; one without tokens for an empty text, none where it is not ok.
   std::vector<Translation> translations;
   // Filled where the request wants alignments.
   std::vector<std::string> source_tokens{};  ///< of the text, </s> the last

@@ -1,6 +1,7 @@
 #include "pipeline/alignment.h"
 
 #include <algorithm>
+#include <new>
 #include <span>
 
 #include "base/special_ids.h"
@@ -32,19 +33,6 @@ std::vector<std::string> symbols_of(
   return symbols;
 }
 
-/// Puts the source's tokens, </s> the last, and their places into a result.
-void set_source_tokens(
-    const TextPipeline& source,
-    std::string_view text,
-    const std::vector<int32_t>& ids,
-    TranslationResult& result) {
-  const std::string decoded = text.empty() ? source.decode(ids) : std::string();
-  const std::string_view own = text.empty() ? decoded : text;
-  result.source_tokens = symbols_of(source, own, ids);
-  result.source_tokens.emplace_back(kSpecialSymbols[kEndId]);
-  result.source_ranges = ranges_of(source, own, result.source_tokens);
-}
-
 /// Puts the places of a translation's tokens and what they belong to into it.
 void set_alignment(
     const TextPipeline& target, SourceShares shares, Alignments wanted, Translation& translation) {
@@ -52,6 +40,40 @@ void set_alignment(
   translation.alignment = align_tokens(shares);
   if (wanted == Alignments::kShares)
     translation.source_shares = std::move(shares.values);
+}
+
+using Found = std::span<const Hypothesis>;
+
+/// The first of them, at least one, which are read at a time: their tokens and the source's
+/// are not too many, however many hypotheses there are.
+Found first_group(Found found, size_t source_tokens) {
+  constexpr size_t kTokens = 4096;
+  size_t longest = 0, count = 0;
+  do {
+    longest = std::max(longest, found[count].tokens.size());
+  } while (++count < found.size() &&
+           source_tokens + (count + 1) * std::max(longest, found[count].tokens.size()) <= kTokens);
+  return found.first(count);
+}
+
+/// The looks of a group, one by one if there is not memory enough for all; std::bad_alloc
+/// where there is not enough for one.
+std::vector<SourceShares> read_group(
+    const TranslationBackend& backend, const std::vector<int32_t>& source, Found group) {
+  StopScope::check();
+  std::vector<std::vector<int32_t>> targets;
+  for (const Hypothesis& hypothesis : group)
+    targets.emplace_back(hypothesis.tokens.begin(), hypothesis.tokens.end() - 1);
+  try {
+    return backend.source_shares(source, targets);
+  } catch (const std::bad_alloc&) {
+    if (group.size() == 1)
+      throw;
+  }
+  std::vector<SourceShares> shares;
+  for (size_t i = 0; i < group.size(); ++i)
+    shares.push_back(std::move(read_group(backend, source, group.subspan(i, 1)).front()));
+  return shares;
 }
 
 }  // namespace
@@ -72,25 +94,30 @@ std::vector<AlignedTokens> align_tokens(const SourceShares& shares) {
   return pairs;
 }
 
+void set_source_tokens(
+    const TextPipeline& source,
+    std::string_view text,
+    const std::vector<int32_t>& ids,
+    TranslationResult& result) {
+  const std::string decoded = text.empty() ? source.decode(ids) : std::string();
+  const std::string_view own = text.empty() ? decoded : text;
+  std::vector<std::string> tokens = symbols_of(source, own, ids);
+  tokens.emplace_back(kSpecialSymbols[kEndId]);
+  result.source_ranges = ranges_of(source, own, tokens);
+  result.source_tokens = std::move(tokens);
+}
+
 void align(
     const TranslationSystem& system,
     const SentenceToAlign& sentence,
     TranslationResult& result,
     std::vector<Translation>& translations) {
-  constexpr size_t kTogether = 8;
-  for (size_t first = 0; first < translations.size(); first += kTogether) {
-    StopScope::check();
-    const size_t count = std::min(kTogether, translations.size() - first);
-    std::vector<std::vector<int32_t>> targets;
-    for (size_t i = first; i < first + count; ++i) {
-      const std::vector<int32_t>& tokens = sentence.found[i].tokens;
-      targets.emplace_back(tokens.begin(), tokens.end() - 1);
-    }
-    std::vector<SourceShares> shares = system.backend->source_shares(
-        std::vector<std::vector<int32_t>>(count, sentence.source), targets);
-    for (size_t i = 0; i < count; ++i)
-      set_alignment(
-          *system.text.target, std::move(shares[i]), sentence.wanted, translations[first + i]);
+  auto translation = translations.begin();
+  for (Found rest = sentence.found; !rest.empty();) {
+    const Found group = first_group(rest, sentence.source.size() + 1);
+    for (SourceShares& own : read_group(*system.backend, sentence.source, group))
+      set_alignment(*system.text.target, std::move(own), sentence.wanted, *translation++);
+    rest = rest.subspan(group.size());
   }
   set_source_tokens(*system.text.source, sentence.text, sentence.source, result);
 }

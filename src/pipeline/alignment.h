@@ -22,8 +22,17 @@ struct SentenceToAlign {
   Alignments wanted = Alignments::kPairs;
 };
 
+/// Puts the source's tokens, </s> the last, and their places into a result. `ids`: as the
+/// model read them, maybe cut; text: of which they were made; "": only they are known.
+void set_source_tokens(
+    const TextPipeline& source,
+    std::string_view text,
+    const std::vector<int32_t>& ids,
+    TranslationResult& result);
+
 /// Puts tokens, their places and what belongs together into a result and its
-/// translations, one a hypothesis. The model reads them once more, a few at a time.
+/// translations, one a hypothesis. The model reads them once more, a few at a time, and one
+/// by one if there is not memory enough for that; std::bad_alloc if it is too little for one.
 void align(
     const TranslationSystem& system,
     const SentenceToAlign& sentence,

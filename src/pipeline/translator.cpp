@@ -383,10 +383,11 @@ class Translator::Work {
       Sentence sentence = translator_.prepare(request, result);
       sentence.request = number;
       result.symbols = SymbolCount::of(sentence.source);
-      if (sentence.source.empty())
-        result.translations.emplace_back();
-      else
-        sentences_.push_back(std::move(sentence));
+      if (!sentence.source.empty())
+        return sentences_.push_back(std::move(sentence));
+      if (request.alignments != Alignments::kNone)
+        set_source_tokens(*translator_.system_.text.source, request.text, {}, result);
+      result.translations.emplace_back();
     });
     return sentences_.size() > before;
   }

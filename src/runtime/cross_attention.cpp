@@ -94,15 +94,13 @@ void CrossAttention::run(
 }
 
 void CrossAttention::weigh(
-    const Sequences& sources,
+    const Sequences& source,
     const SourceMemory& memory,
-    int64_t i,
     int64_t head,
     const float* query,
     std::span<float> weights) const {
-  const int64_t R = dim_ / heads_, pitch = stride(sources.length(i));
-  const float* const keys =
-      memory.keys + memory.first_key[static_cast<size_t>(i)] + head * R * pitch;
+  const int64_t R = dim_ / heads_, pitch = stride(source.length(0));
+  const float* const keys = memory.keys + head * R * pitch;
   probe_attention(R, query, weights, [&](int64_t s, int64_t c) { return keys[c * pitch + s]; });
 }
 
@@ -117,7 +115,6 @@ PositionWeights CrossAttention::probe(
     weigh(
         source,
         memory,
-        0,
         row % heads_,
         queries.data() + row * R,
         std::span(found.values).subspan(static_cast<size_t>(row * S), static_cast<size_t>(S)));
@@ -125,31 +122,28 @@ PositionWeights CrossAttention::probe(
 }
 
 std::vector<SourceShares> CrossAttention::shares(
-    const Sequences& sources,
+    const Sequences& source,
     const SourceMemory& memory,
-    std::span<const int32_t> sentence_of_row,
+    const Sequences& sequences,
     std::span<const int64_t> heads,
     const float* x,
     Workspace& space) const {
   Workspace::Frame frame(space);
-  const int64_t rows = std::ssize(sentence_of_row), R = dim_ / heads_;
+  const int64_t rows = sequences.rows(), S = source.length(0), R = dim_ / heads_;
   float* const queries = frame.take(rows * dim_);
   query_.run({.rows = rows, .x = x, .y = queries});
-  std::vector<SourceShares> found(static_cast<size_t>(sources.count()));
-  std::vector<float> of_head;
-  for (int64_t r = 0; r < rows; ++r) {
-    const int32_t i = sentence_of_row[static_cast<size_t>(r)];
-    const auto S = static_cast<size_t>(sources.length(i));
-    SourceShares& own = found[static_cast<size_t>(i)];
-    own.source_tokens = sources.length(i);
-    own.values.resize(own.values.size() + S);
-    float* const mean = own.values.data() + own.values.size() - S;
-    of_head.resize(S);
-    for (const int64_t h : heads) {
-      weigh(sources, memory, i, h, queries + r * dim_ + h * R, of_head);
-      for (size_t s = 0; s < S; ++s)
-        mean[s] += of_head[s] / static_cast<float>(heads.size());
-    }
+  std::vector<SourceShares> found;
+  std::vector<float> of_head(static_cast<size_t>(S));
+  for (int64_t i = 0; i < sequences.count(); ++i) {
+    SourceShares& own = found.emplace_back(SourceShares{S, {}});
+    own.values.resize(static_cast<size_t>(sequences.length(i) * S));
+    for (int64_t t = 0; t < sequences.length(i); ++t)
+      for (const int64_t h : heads) {
+        weigh(source, memory, h, queries + (sequences.first(i) + t) * dim_ + h * R, of_head);
+        for (int64_t s = 0; s < S; ++s)
+          own.values[static_cast<size_t>(t * S + s)] +=
+              of_head[static_cast<size_t>(s)] / static_cast<float>(heads.size());
+      }
   }
   return found;
 }

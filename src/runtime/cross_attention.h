@@ -38,22 +38,20 @@ class CrossAttention {
   PositionWeights probe(
       const Sequences& source, const SourceMemory& memory, int64_t steps, const float* x) const;
 
-  /// Tells it in the mean of some heads, for each source: rows x of C channels, those that
-  /// look at one source behind each other.
+  /// Tells it of each sequence of rows x [rows, C], in the mean of some heads.
   std::vector<SourceShares> shares(
-      const Sequences& sources,
+      const Sequences& source,
       const SourceMemory& memory,
-      std::span<const int32_t> sentence_of_row,
+      const Sequences& sequences,
       std::span<const int64_t> heads,
       const float* x,
       Workspace& space) const;
 
  private:
-  /// Tells how a head's query [R] weighs the positions of source i.
+  /// Tells how a head's query [R] weighs the only source's positions.
   void weigh(
-      const Sequences& sources,
+      const Sequences& source,
       const SourceMemory& memory,
-      int64_t i,
       int64_t head,
       const float* query,
       std::span<float> weights) const;

@@ -93,8 +93,7 @@ std::vector<SourceShares> Layer::source_shares(
   });
   if (placement_ == NormPlacement::kPre)
     cross_attention_norm_->run(rows, x, x);
-  return cross_attention_->shares(
-      *view.sources, *view.memory, view.sentence_of_row, heads, x, space);
+  return cross_attention_->shares(*view.sources, *view.memory, sequences, heads, x, space);
 }
 
 void Layer::step(

@@ -46,8 +46,8 @@ class Layer {
       LayerProbe& found,
       float* x,
       Workspace& space) const;
-  /// Tells what rows x [rows, C] of whole sequences look at with these heads, each sequence
-  /// at its own source. x is changed.
+  /// Tells what rows x [rows, C] of whole sequences look at with these heads, all at the only
+  /// source. x is changed.
   std::vector<SourceShares> source_shares(
       const Sequences& sequences,
       const SourceView& view,

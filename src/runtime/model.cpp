@@ -124,10 +124,13 @@ void Decoder::read(
     Workspace::Frame frame(space);
     embedding_.run(words_of(sequences, ids, frame), x, space);
   }
+  const bool shared = sources != nullptr && sources->sequences.count() == 1;
   std::vector<int32_t> sentence_of_row;
   for (int64_t i = 0; i < sequences.count(); ++i)
     sentence_of_row.insert(
-        sentence_of_row.end(), static_cast<size_t>(sequences.length(i)), static_cast<int32_t>(i));
+        sentence_of_row.end(),
+        static_cast<size_t>(sequences.length(i)),
+        shared ? 0 : static_cast<int32_t>(i));
   for (size_t i = 0; i < stack_.layers().size(); ++i) {
     SourceView view;
     if (sources != nullptr)

@@ -84,7 +84,7 @@ class Decoder {
       Workspace& space) const;
 
   /// Tells what ids [rows] look at, by alignment options that are resolved: whole sequences,
-  /// number i of which has source i.
+  /// whose source is the only one.
   std::vector<SourceShares> source_shares(
       const Sequences& sequences,
       std::span<const int32_t> ids,
@@ -99,7 +99,7 @@ class Decoder {
 
  private:
   /// ids [rows] of whole sequences -> x [rows, C], each layer by run(number,
-  /// view).
+  /// view). Sequence i has source i, or the only one.
   template <class Run>
   void read(
       const Sequences& sequences,

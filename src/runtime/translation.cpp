@@ -23,17 +23,6 @@ runtime::Ids ids_read(const std::vector<std::vector<int32_t>>& targets) {
   return read;
 }
 
-void check_pairs(
-    const std::vector<std::vector<int32_t>>& sources,
-    const std::vector<std::vector<int32_t>>& targets) {
-  SEQCONV_CHECK(
-      sources.size() == targets.size(),
-      "every source must have a target, but there are ",
-      sources.size(),
-      " and ",
-      targets.size());
-}
-
 class RuntimeTranslation : public TranslationBackend {
  public:
   RuntimeTranslation(Models models, int64_t logits_bytes)
@@ -75,7 +64,7 @@ class RuntimeTranslation : public TranslationBackend {
       const std::vector<std::vector<int32_t>>& sources,
       const std::vector<std::vector<int32_t>>& targets) const override;
   std::vector<SourceShares> source_shares(
-      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<int32_t>& source,
       const std::vector<std::vector<int32_t>>& targets) const override;
 
   PositionLimits limits() const override { return limits_; }
@@ -106,7 +95,12 @@ std::vector<double> RuntimeTranslation::score(
     const std::vector<std::vector<int32_t>>& sources,
     const std::vector<std::vector<int32_t>>& targets) const {
   SEQCONV_CHECK(models_.size() == 1, "one model scores at a time, but there are ", models_.size());
-  check_pairs(sources, targets);
+  SEQCONV_CHECK(
+      sources.size() == targets.size(),
+      "every source must have a target, but there are ",
+      sources.size(),
+      " and ",
+      targets.size());
   if (sources.empty())
     return {};
   const runtime::WorkspacePool::Loan spaces(memory_.pool);
@@ -129,17 +123,15 @@ std::vector<double> RuntimeTranslation::score(
 }
 
 std::vector<SourceShares> RuntimeTranslation::source_shares(
-    const std::vector<std::vector<int32_t>>& sources,
-    const std::vector<std::vector<int32_t>>& targets) const {
-  check_pairs(sources, targets);
-  if (sources.empty())
+    const std::vector<int32_t>& source, const std::vector<std::vector<int32_t>>& targets) const {
+  if (targets.empty())
     return {};
   const runtime::WorkspacePool::Loan spaces(memory_.pool);
   const runtime::Ids given = ids_read(targets);
   std::vector<std::vector<SourceShares>> found;
   for (const auto& model : models_) {
     runtime::Workspace::Frame kept(spaces->kept);
-    const runtime::Sources read = model->read(sources, kept, spaces->scratch);
+    const runtime::Sources read = model->read({source}, kept, spaces->scratch);
     found.push_back(model->decoder().source_shares(
         given.sequences, given.ids, read, model->alignment(), spaces->scratch));
   }

@@ -77,10 +77,11 @@ class TranslationBackend {
       const std::vector<std::vector<int32_t>>& sources,
       const std::vector<std::vector<int32_t>>& targets) const = 0;
 
-  /// Tells how each target's tokens look at the source, by the models' AlignmentOptions, in
-  /// the mean of those that vote. All in one batch.
+  /// Tells how the tokens of each translation of a source look at it, by the models'
+  /// AlignmentOptions, in the mean of those that vote. All in one batch, which reads the
+  /// source once.
   virtual std::vector<SourceShares> source_shares(
-      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<int32_t>& source,
       const std::vector<std::vector<int32_t>>& targets) const = 0;
 
   virtual PositionLimits limits() const = 0;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/python_expression.h"
 
 namespace seqconv::internal {
 namespace {
@@ -25,7 +26,7 @@ PCRE2_SPTR bytes_of(std::string_view text) {
   return reinterpret_cast<PCRE2_SPTR>(text.data());
 }
 
-/// `form` is the expression as it is compiled, `glossary` as it was given.
+/// `form` is the expression as PCRE2 reads it, `glossary` as it was given.
 Pattern compile(const std::string& form, const std::string& glossary) {
   // Classes are Unicode's, and lines end at LF alone, as in Python.
   const std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> context(
@@ -125,13 +126,14 @@ struct Glossaries::Patterns {
 
 Glossaries::Glossaries(const std::vector<std::string>& glossaries)
     : patterns_(std::make_unique<Patterns>()) {
-  std::string all;
+  std::string all, forms;
   for (const std::string& glossary : glossaries) {
-    patterns_->single.push_back(
-        {compile(glossary, glossary), compile("^" + glossary + "$", glossary)});
+    const std::string form = to_pcre2(glossary);
+    patterns_->single.push_back({compile(form, glossary), compile("^" + form + "$", glossary)});
     all += (all.empty() ? "" : "|") + glossary;
+    forms += (forms.empty() ? "" : "|") + form;
   }
-  patterns_->any = compile("^(" + all + ")$", all);
+  patterns_->any = compile("^(" + forms + ")$", all);
 }
 
 Glossaries::~Glossaries() = default;

@@ -6,7 +6,7 @@
 
 namespace seqconv::internal {
 
-/// subword-nmt's glossaries: regular expressions (PCRE2's, over UTF-8) for
+/// subword-nmt's glossaries: regular expressions (Python's, read by PCRE2 over UTF-8) for
 /// what BPE leaves whole. Safe to use from several threads.
 class Glossaries {
  public:

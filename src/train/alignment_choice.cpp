@@ -108,7 +108,7 @@ AlignmentAgreement choose_alignment(
       const size_t count = std::min(kTogether, wanted.samples.size() - first);
       const Batch batch = judged.batch(std::span(wanted.samples).subspan(first, count));
       const at::Tensor shares =  // [B, H, T, S]
-          ops::to_host(model.source_shares(batch, layer));
+          ops::to_host(model.source_shares(batch, batch, layer));
       for (size_t i = 0; i < options.size(); ++i) {
         const auto found = mean_of_heads(shares, batch, options[i]);
         for (size_t row = 0; row < count; ++row)

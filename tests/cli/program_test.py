@@ -228,7 +228,10 @@ class Translate(unittest.TestCase):
             source_token, target_token = map(int, pair.split("-"))
             row = best["source_shares"][target_token]
             self.assertGreaterEqual(row[source_token], max(row) / 2)
+        self.assertEqual(empty["source_tokens"], "</s>")
+        self.assertEqual(empty["source_ranges"], [[0, 0]])
         self.assertEqual(empty["translations"][0]["alignment"], "")
+        self.assertEqual(empty["translations"][0]["token_ranges"], [])
         self.assertEqual(empty["translations"][0]["source_shares"], [])
         by_libtorch = self.translate(
             *flags, "--source-shares", "--backend", "libtorch", stdin=text).lines

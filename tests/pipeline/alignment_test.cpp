@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <new>
+
 #include "pipeline/translator.h"
 #include "support/temporary_folder.h"
 #include "table_backend.h"
@@ -37,17 +39,63 @@ TEST(AlignTokens, TakesThoseThatHaveHalfOfTheMost) {
       ElementsAre(AlignedTokens{0, 0}, AlignedTokens{1, 0}, AlignedTokens{2, 2}));
 }
 
+/// Says how many translations it was asked about at a time; has no memory for more than
+/// `most`.
+class CountingTranslation : public testing::TableTranslation {
+ public:
+  CountingTranslation(int64_t vocabulary, size_t most)
+      : TableTranslation(vocabulary, testing::FailingWords{}, 0), most_(most) {}
+
+  std::vector<SourceShares> source_shares(
+      const std::vector<int32_t>& source,
+      const std::vector<std::vector<int32_t>>& targets) const override {
+    asked_.push_back(targets.size());
+    if (targets.size() > most_)
+      throw std::bad_alloc();
+    return TableTranslation::source_shares(source, targets);
+  }
+  const std::vector<size_t>& asked() const { return asked_; }
+
+ private:
+  size_t most_;
+  mutable std::vector<size_t> asked_;
+};
+
 class AlignedTranslation : public ::testing::Test {
  protected:
-  TranslationResult translate(TranslationInput request, const SearchOptions& search = {}) const {
+  TranslationSystem system(size_t most) {
+    counting_ = std::make_shared<CountingTranslation>(text_.target->vocabulary().size(), most);
     TranslationSystem system;
     system.text = text_;
-    system.backend = std::make_shared<testing::TableTranslation>(
-        text_.target->vocabulary().size(), testing::FailingWords{}, 0);
-    request.search = search;
-    return Translator(system, {.search = {.beam = 3, .max_length_b = 4}}).translate({request})[0];
+    system.backend = counting_;
+    return system;
   }
 
+  TranslationResult translate(
+      TranslationInput request, const SearchOptions& search = {}, size_t most = 100) {
+    request.search = search;
+    return Translator(system(most), {.search = {.beam = 3, .max_length_b = 4}})
+        .translate({request})[0];
+  }
+
+  /// The numbers of translations that are read at a time, of a source of so many tokens;
+  /// </s> is counted nowhere.
+  std::vector<size_t> groups(size_t source_tokens, const std::vector<size_t>& lengths) {
+    const std::vector<int32_t> source(source_tokens, 4);
+    std::vector<Hypothesis> found;
+    for (const size_t length : lengths)
+      found.emplace_back().tokens.assign(length + 1, 4);
+    TranslationResult result;
+    std::vector<Translation> translations(found.size());
+    for (size_t i = 0; i < found.size(); ++i)
+      translations[i].tokens.resize(lengths[i] + 1, "x");
+    align(system(100), {.source = source, .text = "", .found = found}, result, translations);
+    for (size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(translations[i].token_ranges.size(), lengths[i] + 1);
+    return counting_->asked();
+  }
+
+  std::shared_ptr<CountingTranslation> counting_;
   testing::TemporaryFolder folder_;
   std::string file_ = folder_.write("train", "eins zwei drei vier fünf sechs sieben acht\n");
   TranslationText text_ = TranslationText::create({.subword = Subword::kNone}, {file_}, {file_});
@@ -106,10 +154,53 @@ TEST_F(AlignedTranslation, IsThereForDrawsPrefixesAndIds) {
   EXPECT_THAT(found.source_ranges, ElementsAre(ByteRange{0, 4}, ByteRange{5, 9}, ByteRange{9, 9}));
 }
 
-TEST_F(AlignedTranslation, OfNothingIsNothing) {
-  const TranslationResult found = translate({{.text = "  ", .alignments = Alignments::kShares}});
-  ASSERT_TRUE(found.ok());
-  EXPECT_THAT(found.translations[0].alignment, IsEmpty());
+TEST_F(AlignedTranslation, ReadsAsManyAtATimeAsAreShort) {
+  EXPECT_THAT(groups(5, std::vector<size_t>(50, 9)), ElementsAre(50));
+  EXPECT_THAT(groups(95, std::vector<size_t>(50, 99)), ElementsAre(40, 10));  // 96 + 40 * 100
+  EXPECT_THAT(groups(96, std::vector<size_t>(50, 99)), ElementsAre(39, 11));
+  EXPECT_THAT(groups(5000, {9, 9, 9}), ElementsAre(1, 1, 1));
+  EXPECT_THAT(groups(5, {9, 5000, 9, 9}), ElementsAre(1, 1, 2));
+}
+
+TEST_F(AlignedTranslation, IsFoundOneByOneWhereThereIsNotMemoryForAll) {
+  const TranslationInput request{{.text = "eins zwei drei", .alignments = Alignments::kPairs}};
+  const TranslationResult wanted = translate(request, {.n_best = 3});
+  EXPECT_THAT(counting_->asked(), ElementsAre(3));
+  const TranslationResult found = translate(request, {.n_best = 3}, /*most=*/1);
+  EXPECT_THAT(counting_->asked(), ElementsAre(3, 1, 1, 1));
+  ASSERT_TRUE(found.ok()) << found.error;
+  EXPECT_EQ(found.source_tokens, wanted.source_tokens);
+  ASSERT_EQ(found.translations.size(), 3U);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(found.translations[i].alignment, wanted.translations[i].alignment);
+}
+
+TEST_F(AlignedTranslation, OfWhichNoneHasRoomIsOutOfMemory) {
+  const TranslationInput request{{.text = "eins zwei", .alignments = Alignments::kPairs}};
+  const TranslationResult found = translate(request, {}, /*most=*/0);
+  EXPECT_EQ(found.status, Status::kOutOfMemory);
+  EXPECT_THAT(found.translations, IsEmpty());
+  EXPECT_THAT(found.source_tokens, IsEmpty());
+  EXPECT_TRUE(translate({{.text = "eins zwei"}}, {}, /*most=*/0).ok());
+}
+
+TEST_F(AlignedTranslation, OfNothingIsTheEndAlone) {
+  for (const std::string text : {"", "  ", "\u3000"}) {
+    const TranslationResult found = translate({{.text = text, .alignments = Alignments::kShares}});
+    ASSERT_TRUE(found.ok());
+    EXPECT_THAT(found.source_tokens, ElementsAre("</s>"));
+    const int64_t end = std::ssize(text);
+    EXPECT_THAT(found.source_ranges, ElementsAre(ByteRange{end, end}));
+    ASSERT_EQ(found.translations.size(), 1U);
+    EXPECT_THAT(found.translations[0].tokens, IsEmpty());
+    EXPECT_THAT(found.translations[0].token_ranges, IsEmpty());
+    EXPECT_THAT(found.translations[0].alignment, IsEmpty());
+    EXPECT_THAT(found.translations[0].source_shares, IsEmpty());
+    EXPECT_THAT(translate({{.text = text}}).source_tokens, IsEmpty());
+  }
+  TranslationInput ids{{.alignments = Alignments::kPairs}};
+  ids.ids.emplace();
+  EXPECT_THAT(translate(ids).source_ranges, ElementsAre(ByteRange{0, 0}));
 }
 
 }  // namespace

@@ -95,12 +95,12 @@ class TableTranslation : public TranslationBackend {
 
   /// Token i looks at source token i alone, the last ones at </s>.
   std::vector<SourceShares> source_shares(
-      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<int32_t>& source,
       const std::vector<std::vector<int32_t>>& targets) const override {
-    check(sources);
+    check({source});
     std::vector<SourceShares> all;
-    for (size_t i = 0; i < sources.size(); ++i) {
-      const size_t S = sources[i].size() + 1, T = targets[i].size() + 1;
+    for (const std::vector<int32_t>& target : targets) {
+      const size_t S = source.size() + 1, T = target.size() + 1;
       SourceShares& own = all.emplace_back(SourceShares{static_cast<int64_t>(S), {}});
       own.values.resize(S * T);
       for (size_t t = 0; t < T; ++t)

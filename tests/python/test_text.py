@@ -146,6 +146,19 @@ def test_bpe_on_nasty_text_equals_the_package(seed, tmp_path):
                 assert "</w>" in codes.replace("</w>\n", "\n")
 
 
+# Python and PCRE2 read these differently by themselves.
+@pytest.mark.parametrize("glossary", [
+    "a{,2}b", "[ab]{,}é", r"a\sb", r"[^\s.]+", r"[\S]b", r"\u6f22", r"[\u00e0-\u00ff]", r"\U0001F600",
+    r"b\v", r"[\v\f]", r"a\Z", "[]{,2}]+", r"\{,2}", "a{,x}", "a{"])
+def test_glossaries_are_those_of_python(glossary, tmp_path):
+    codes = "#version: 0.2\na b\nab a\n"
+    (tmp_path / "codes").write_text(codes, encoding="utf-8")
+    text = nasty_text(7, 400) + "a{,2}b a{ a{,x} ] } {,2 ,2} aab aaab b aaaab\n"
+    got = tool(text, "bpe-apply", tmp_path / "codes", "@@", "", 0, glossary)
+    assert got == package_apply(text, codes, glossaries=[glossary])
+    assert got != package_apply(text, codes)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_version_01_codes_apply_as_in_the_package(seed, tmp_path):
     rng = random.Random(seed)

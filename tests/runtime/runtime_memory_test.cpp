@@ -100,6 +100,19 @@ TEST(RuntimeMemory, DrawsHaveTheLogitsOfAFewRowsAtATime) {
   EXPECT_LT(memory("VmHWM:") - before, 15 * kMegabyte);
 }
 
+TEST(RuntimeMemory, ASourceIsReadOnceForAllTranslations) {
+  const testing::TemporaryFolder folder;
+  const auto backend = RuntimeBackends().translation({write_sound_model(
+      large_options(), Task::kTranslation, folder.path() / "model", 0, {2'000, 2'000})});
+  const std::vector<int32_t> source(1'000, 7);
+  const std::vector<std::vector<int32_t>> targets(64, {4, 5, 6});
+  forget_peak();
+  const double before = memory("VmRSS:");
+  EXPECT_EQ(backend->source_shares(source, targets).size(), targets.size());
+  // Keys and values of one source are 10 MB, of 64 sources 640 MB.
+  EXPECT_LT(memory("VmHWM:") - before, 40 * kMegabyte);
+}
+
 /// Everything that a backend is asked for, batch after batch in two threads,
 /// while small results live on. Every batch has a few more sentences than the
 /// one before, as those of sorted lines have: large blocks on the heap, with

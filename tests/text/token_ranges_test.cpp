@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <span>
+
+#include "base/stopwatch.h"
+#include "base/utf8.h"
 #include "support/temporary_folder.h"
 #include "text/learning/sentencepiece_trainer.h"
 #include "text/text_pipeline.h"
@@ -54,6 +58,95 @@ TEST(TokenRanges, LieBetweenTheirNeighboursWhereCharactersDiffer) {
   for (const ByteRange& range : find_ranges(text, {other, other})) {
     EXPECT_LE(range.begin, range.end);
     EXPECT_LE(range.end, 300);
+  }
+}
+
+/// A text so many times.
+std::string times(size_t count, std::string_view text) {
+  std::string all;
+  for (size_t i = 0; i < count; ++i)
+    all += text;
+  return all;
+}
+
+/// Characters that normalisations drop: zero width spaces, marks and controls.
+const std::vector<std::string> kDropped = {
+    "\u200B", "\u0301", "\u0327", "\uFEFF", "\x01", "\x7F", "\u0080", "\u00AD"};
+
+TEST(TokenRanges, PassOverLongRunsOfDroppedCharacters) {
+  const std::vector<std::string> words = {"Das", "alte", "Haus", "steht", "."};
+  for (const std::string& c : kDropped)
+    for (const size_t count : {1, 63, 64, 65, 70, 1'000}) {
+      SCOPED_TRACE(::testing::PrintToString(c) + " x " + std::to_string(count));
+      const std::string run = times(count, c);
+      // Their values would be long to print.
+      EXPECT_TRUE(find("Das " + run + " alte Haus steht.", words) == words);
+      EXPECT_TRUE(find(run + "Das alte Haus steht.", words) == words);
+      EXPECT_TRUE(find("Das alte Haus steht." + run, words) == words);
+      EXPECT_TRUE(find("Das " + run + " alte " + run + " Haus steht.", words) == words);
+      const auto inside = find("Das al" + run + "te Haus steht.", words);
+      EXPECT_TRUE(inside[1] == "al" + run + "te");
+      EXPECT_THAT(std::span(inside).subspan(2), ElementsAre("Haus", "steht", "."));
+    }
+}
+
+TEST(TokenRanges, PassOverLongWordsThatWereDropped) {
+  const std::vector<std::string> words = {"Das", "alte", "Haus", "steht", "."};
+  for (const size_t count : {65, 1'000}) {
+    const std::string run = times(count, "ж");
+    EXPECT_TRUE(find("Das " + run + " alte Haus steht.", words) == words);
+    EXPECT_TRUE(find(run + "Das alte Haus steht.", words) == words);
+    EXPECT_TRUE(find("Das alte Haus steht." + run, words) == words);
+    EXPECT_TRUE(find("Das alte " + run + " Haus " + run + " steht.", words)[1] == "alte");
+    EXPECT_TRUE(find("Das alte " + run + " Haus " + run + " steht.", words)[3] == "steht");
+  }
+}
+
+TEST(TokenRanges, PassOverRunsBetweenAllCharacters) {
+  for (const size_t count : {1, 2, 30, 70}) {
+    const std::string run = times(count, "\u200B");
+    EXPECT_THAT(
+        find("d" + run + "a" + run + "s " + run + "H" + run + "s" + run, {"das", "H", "s"}),
+        ElementsAre("d" + run + "a" + run + "s", "H", "s"));
+  }
+}
+
+TEST(TokenRanges, LieBehindLongWordsThatTheTokensLack) {
+  const std::string word = times(50, "xyz");
+  EXPECT_THAT(
+      find("the " + word + " plays well, the cat does too", {"the", "<unk>", "plays", "well"}),
+      ElementsAre("the", word, "plays", "well"));
+  EXPECT_THAT(
+      find("the " + word + " cat", {"the", "<unk>", "cat"}), ElementsAre("the", word, "cat"));
+  // Marks alone may be a token that is not known.
+  const std::string marks = times(70, "\u0301");
+  EXPECT_THAT(find("a " + marks + " b", {"a", "<unk>", "b"}), ElementsAre("a", marks, "b"));
+  EXPECT_THAT(find("a " + marks, {"a", "<unk>"}), ElementsAre("a", marks));
+  // Tokens may have what the text lacks.
+  const std::string lacking = times(20, "<unk>");
+  EXPECT_THAT(find("a house", {"a", lacking, "house"}), ElementsAre("a", "", "house"));
+}
+
+/// Texts that differ all along, each in its own way.
+TEST(TokenRanges, TakeTimeInProportionToTheText) {
+  constexpr size_t kCharacters = 160'000;
+  const auto long_text = [](std::string_view part) {
+    return times(kCharacters / decode_utf8(part).size(), part);
+  };
+  const std::string run = times(70, "\u200B");
+  for (const auto& [text, token] :
+       {std::pair(long_text("\u200B"), std::string("ab")),
+        std::pair(long_text("a\u200B"), long_text("a")),
+        std::pair(long_text("ab" + run), long_text("ab")),
+        std::pair(long_text("a"), long_text("b")),
+        std::pair(long_text("a\u0301"), long_text("ba")),
+        std::pair(long_text("\u200B"), long_text("a\u200B")),
+        std::pair(long_text("abcdefg" + times(65, "x")), long_text("abcdefg" + times(65, "y"))),
+        std::pair(long_text("abcdef"), long_text("fedcba"))}) {
+    Stopwatch watch;
+    const auto ranges = find_ranges(text, {token, "z"});
+    EXPECT_LT(watch.lap(), 5) << text.substr(0, 20);
+    EXPECT_EQ(ranges.size(), 2U);
   }
 }
 

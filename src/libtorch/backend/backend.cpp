@@ -102,14 +102,17 @@ class TorchTranslation : public TranslationBackend {
   }
 
   std::vector<SourceShares> source_shares(
-      const std::vector<std::vector<int32_t>>& sources,
+      const std::vector<int32_t>& source,
       const std::vector<std::vector<int32_t>>& targets) const override {
+    if (targets.empty())
+      return {};
     return guarded_batch(device(), [&] {
-      const Batch batch = make_batch(sources, targets);
+      const Batch read = make_batch({source}, {});
+      const Batch batch = make_batch(std::vector(targets.size(), source), targets);
       std::vector<std::vector<SourceShares>> found;
       for (size_t m = 0; m < models_.size(); ++m)
         found.push_back(mean_of_heads(
-            models_[m]->source_shares(batch, alignments_[m].layer), batch, alignments_[m]));
+            models_[m]->source_shares(read, batch, alignments_[m].layer), batch, alignments_[m]));
       return mean_shares(std::move(found));
     });
   }

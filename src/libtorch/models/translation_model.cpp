@@ -80,16 +80,17 @@ at::Tensor TranslationModelImpl::target_log_probabilities(const Batch& batch) co
       .masked_fill(ops::to_device(target.eq(kPadId), device()), 0);
 }
 
-at::Tensor TranslationModelImpl::source_shares(const Batch& batch, int64_t layer) const {
+at::Tensor TranslationModelImpl::source_shares(
+    const Batch& sources, const Batch& targets, int64_t layer) const {
   at::NoGradGuard no_grad;
   DropoutPlan evaluation;
-  const EncoderOutput memory =
-      encode(source_tensor(batch), source_length_tensor(batch), evaluation);
-  return decoder_->source_shares(
-      target_in_tensor(batch),
-      decoder_->memories(
-          memory.states, lengths_if_padded(memory.lengths, memory.states.size(1), device())),
-      static_cast<size_t>(layer));
+  const EncoderOutput encoded =
+      encode(source_tensor(sources), source_length_tensor(sources), evaluation);
+  std::vector<CrossMemory> memories = decoder_->memories(
+      encoded.states, lengths_if_padded(encoded.lengths, encoded.states.size(1), device()));
+  for (CrossMemory& memory : memories)
+    memory.rows.width = targets.rows / sources.rows;
+  return decoder_->source_shares(target_in_tensor(targets), memories, static_cast<size_t>(layer));
 }
 
 }  // namespace seqconv::internal

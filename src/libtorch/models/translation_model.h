@@ -50,8 +50,9 @@ class TranslationModelImpl : public SequenceModel {
       DropoutPlan& plan) const override;
   at::Tensor target_log_probabilities(const Batch& batch) const override;
   /// The shares of each head's look at the source in a layer of the decoder, without
-  /// gradient: [B, H, T, S].
-  at::Tensor source_shares(const Batch& batch, int64_t layer) const;
+  /// gradient: [B, H, T, S]. Row i of the targets' batch has source i of its own batch, or the
+  /// only one.
+  at::Tensor source_shares(const Batch& sources, const Batch& targets, int64_t layer) const;
   const ModelOptions& options() const override { return options_; }
   at::Device device() const override;
   int64_t source_vocabulary() const { return source_vocabulary_; }

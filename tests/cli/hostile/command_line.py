@@ -348,6 +348,7 @@ def bpe():
         (["--vocabulary", "nowhere"], 1, "nowhere"),
         (["--vocabulary-threshold", "3"], 2, "--vocabulary"),
         (["--glossaries", "ok", "(a"], 2, "'(a'", "regular expression"),
+        (["--glossaries", "\\u12"], 2, "'\\u12'", "regular expression"),
         (["--merges", "-1"], 2, "--merges"),
     ):
         yield Case(f"apply {flags[0]}", [*apply, good, *flags], code, *wanted, stdin=b"abc\n")

@@ -49,20 +49,33 @@ TEST(ApiMemory, MayRunOutWhileAModelIsOpened) {
       nothing, [](int) { Generator{kLanguageModel}; }, smallest);
 }
 
-void expect_any_may_fail_of(const Translator& translator) {
-  const auto all = requests(8);
+void expect_any_may_fail_of(
+    const Translator& translator, Alignments alignments = Alignments::kNone) {
+  auto all = requests(8);
+  for (TranslationRequest& request : all)
+    request.alignments = alignments;
   const auto wanted = translator.translate(all);
   expect_any_may_fail(
       [&] { return all; },
       [&](const auto& own) {
         const auto found = translator.translate(own);
-        for (size_t i = 0; i < all.size(); ++i)
+        for (size_t i = 0; i < all.size(); ++i) {
           expect_sound(found[i], wanted[i].translations[0].text);
+          if (found[i].ok()) {
+            EXPECT_EQ(found[i].source_ranges, wanted[i].source_ranges);
+            EXPECT_EQ(found[i].translations[0].alignment, wanted[i].translations[0].alignment);
+          }
+        }
       });
 }
 
 TEST(ApiMemory, MayRunOutWhileTextsAreTranslated) {
   expect_any_may_fail_of(Translator(kModel, {.threads = 2, .batch_tokens = 12}));
+}
+
+TEST(ApiMemory, MayRunOutWhileTranslationsAreAligned) {
+  expect_any_may_fail_of(
+      Translator(kModel, {.threads = 2, .batch_tokens = 12}), Alignments::kShares);
 }
 
 TEST(ApiMemory, MayRunOutWhileWordsOfAShortlistAreTaken) {
