@@ -4,8 +4,11 @@ target_compile_options(seqconv_flags INTERFACE
   -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
 # Checks carry the name of their file: not where this machine keeps it.
 target_compile_options(seqconv_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>
-  $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${SEQCONV_TORCH_DIR}/include/=>)
+  $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=>)
+if(SEQCONV_TORCH_DIR)
+  target_compile_options(seqconv_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${SEQCONV_TORCH_DIR}/include/=>)
+endif()
 # Programs and libraries are without what they do not call.
 target_compile_options(seqconv_flags INTERFACE -ffunction-sections -fdata-sections)
 target_link_options(seqconv_flags INTERFACE LINKER:--gc-sections)
@@ -62,12 +65,14 @@ function(seqconv_use_torch_headers target)
   seqconv_use_precompiled(torch_headers ${target})
   seqconv_unite(${target})
 endfunction()
-seqconv_precompile(torch_headers
-  HEADERS <ATen/ATen.h> <torch/nn/module.h> <torch/nn/pimpl.h>
-  DEPENDS seqconv_torch)
+if(NOT SEQCONV_RUNTIME_ONLY)
+  seqconv_precompile(torch_headers
+    HEADERS <ATen/ATen.h> <torch/nn/module.h> <torch/nn/pimpl.h>
+    DEPENDS seqconv_torch)
+endif()
 # A library that exports all, as that of the operators, exports no function of a type
 # that is hidden, and these headers' types are what their compilation says.
-if(SEQCONV_PCH)
+if(SEQCONV_PCH AND NOT SEQCONV_RUNTIME_ONLY)
   set_target_properties(seqconv_torch_headers PROPERTIES
     CXX_VISIBILITY_PRESET default
     VISIBILITY_INLINES_HIDDEN OFF)

@@ -5,7 +5,7 @@ if(SKBUILD AND NOT SEQCONV_TORCH_DIR)
   # pip installs beside a torch: that one, whatever else lies around.
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   execute_process(
-    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/python/torch_location.py
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/python/torch/torch_location.py
     OUTPUT_VARIABLE SEQCONV_TORCH_DIR
     COMMAND_ERROR_IS_FATAL ANY)
 elseif(NOT SEQCONV_TORCH_DIR)

@@ -23,7 +23,7 @@ readonly LIGHT=(
 readonly PYTHON_TESTS=(
   "torch==$TORCH" numpy==2.2.6 pytest==8.4.2 sacrebleu==2.5.1
   subword-nmt==0.3.8 sentencepiece==0.2.1 sacremoses==0.1.1
-  scikit-build-core==1.1.2 tensorboard==2.21.0)
+  scikit-build-core==1.1.2 tensorboard==2.21.0 mypy==2.4.1)
 
 say() { printf '== %s\n' "$*"; }
 

@@ -1,52 +1,54 @@
-"""Attention-free sequence operators for PyTorch: LightConv, DynamicConv, TaLK
-and average attention.
+"""Translates, summarises, scores and generates with trained models of seqconv.
 
-- `seqconv.ops`: functions on tensors, with gradients, and their one-step forms.
-- `seqconv.nn`: the same as `torch.nn.Module`s that own their parameters.
-- `seqconv.convert`: weights of other implementations.
+    from seqconv import Translator
+    translator = Translator("demo/model")
+    print(translator.translate("four hundred and six").text)
 
-The letters of shapes are the same everywhere: B batch, T time, C channels,
-H heads of R = C/H neighbouring channels, K kernel width, N rows of a decoder.
-Tensors are [B, T, C], time in the middle.
+Models: Translator, Summarizer, Scorer, Generator; seqconv.metrics has BLEU and its like.
 """
 
-from seqconv import convert, nn, ops
-from seqconv._build import VERSION as __version__
-from seqconv.convert import convert_lightconv_weight
-from seqconv.nn import AverageAttention, DynamicConv, LightConv, TaLKConv
-from seqconv.ops import (
-    average_initial_state,
-    conv_initial_state,
-    cumulative_average,
-    cumulative_average_step,
-    dynamicconv,
-    dynamicconv_step,
-    lightconv,
-    lightconv_step,
-    talk,
-    talk_initial_state,
-    talk_step,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._model import Info, Stream
+from ._models import (GenerationOptions, Generator, Scorer, Summarizer, Tokens, TranslationOptions,
+                      Translator)
+from ._version import __version__
+from .errors import (ClosedError, ModelError, OptionError, OutOfMemory, QueueFull, RequestCancelled,
+                     RequestError, RequestTimeout, SeqconvError)
+from .results import Alignment, Generation, Hypothesis, Part, Score, Translation
+
+if TYPE_CHECKING:
+    from . import metrics
+    from ._aio import AsyncStream
 
 __all__ = [
-    "AverageAttention",
-    "DynamicConv",
-    "LightConv",
-    "TaLKConv",
+    "Alignment", "AsyncStream", "ClosedError", "Generation", "GenerationOptions", "Generator",
+    "Hypothesis", "Info", "ModelError", "OptionError", "OutOfMemory", "Part", "QueueFull",
+    "RequestCancelled", "RequestError", "RequestTimeout", "Score", "Scorer", "SeqconvError",
+    "Stream", "Summarizer", "Tokens", "Translation", "TranslationOptions", "Translator",
     "__version__",
-    "average_initial_state",
-    "conv_initial_state",
-    "convert",
-    "convert_lightconv_weight",
-    "cumulative_average",
-    "cumulative_average_step",
-    "dynamicconv",
-    "dynamicconv_step",
-    "lightconv",
-    "lightconv_step",
-    "nn",
-    "ops",
-    "talk",
-    "talk_initial_state",
-    "talk_step",
-]
+]  # fmt: skip
+
+# Names of the operators, which were here before they had a package of their own.
+_OPERATORS = frozenset((
+    "DynamicConv", "LightConv", "TaLK", "TalkConv", "AverageAttention", "lightconv", "dynamicconv", "talk",
+    "lightconv_step", "dynamicconv_step", "talk_step", "cumulative_average",
+    "cumulative_average_step", "conv_initial_state", "nn", "ops", "convert"))  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    # Both are imported when they are wanted: they bring others with them.
+    if name == "metrics":
+        import importlib
+
+        return importlib.import_module("seqconv.metrics")
+    if name == "AsyncStream":
+        from ._aio import AsyncStream
+
+        return AsyncStream
+    if name in _OPERATORS:
+        raise AttributeError(
+            f"seqconv.{name} is seqconv_torch.{name} now, of the package seqconv-torch")
+    raise AttributeError(f"module 'seqconv' has no attribute '{name}'")

@@ -15,6 +15,9 @@ namespace {
 constexpr const char* kLibrary = "libseqconv_engine.so";
 
 const EngineTable* load() {
+  if (libtorch_wanted().empty())
+    fail("this verb needs LibTorch, which this program was built without, as that of the Python "
+         "package is: install seqconv from its sources (docs/installing.md)");
   const std::filesystem::path folder = program_folder();
   const std::filesystem::path candidates[] = {
       folder.parent_path() / "lib" / kLibrary,
@@ -50,7 +53,8 @@ const EngineTable* load() {
       kLibrary,
       ", which is in none of these places:",
       looked,
-      " build the target seqconv_engine, or install again");
+      " build the target seqconv_engine, or install again from the sources; the Python package "
+      "seqconv is without it");
 }
 
 }  // namespace

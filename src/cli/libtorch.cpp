@@ -71,6 +71,8 @@ std::string libtorch_wanted() {
 }
 
 LibTorch find_libtorch() {
+  if (libtorch_wanted().empty())
+    fail("this program was built without");
   const Place at = place();
   std::error_code error;
   const fs::path folder = fs::canonical(at.folder, error);

@@ -1,15 +1,20 @@
 #include "pipeline/system.h"
 
+#include <algorithm>
+#include <system_error>
+
 #include "model/descriptions_in_use.h"
 #include "pipeline/shortlist.h"
 
 namespace seqconv::internal {
 namespace fs = std::filesystem;
 
-void ModelSize::add(const ModelFiles& files, const std::vector<ParameterShape>& shapes) {
+void ModelSize::add(const ModelToRun& model, Task task) {
+  std::error_code gone;  // since it was opened
+  const auto bytes = static_cast<int64_t>(fs::file_size(model.parameters.path(), gone));
   ++models;
-  parameters += parameter_count(shapes);
-  file_bytes += static_cast<int64_t>(fs::file_size(files.parameters.path()));
+  parameters += parameter_count(list_parameters(model.options, task, model.vocabulary));
+  file_bytes += std::max<int64_t>(bytes, 0);
 }
 
 TranslationSystem open_translation(
@@ -17,14 +22,12 @@ TranslationSystem open_translation(
   SEQCONV_CHECK(!paths.empty(), "translating needs at least one model");
   TranslationSystem system;
   std::vector<ModelToRun> models;
-  ModelSize size;
   DescriptionsInUse descriptions;
   for (const RootedPath& path : paths) {
     const ModelFiles files = find_model(path);
     descriptions.add(files);
     TranslationDescription model = read_translation_description(files.folder);
     models.push_back({model.options, model.vocabulary(), files.parameters, model.alignment});
-    size.add(files, list_parameters(model.options, Task::kTranslation, model.vocabulary()));
     if (models.size() == 1) {
       static_cast<TranslationDescription&>(system) = std::move(model);
       continue;
@@ -32,10 +35,11 @@ TranslationSystem open_translation(
     if (const std::string found = difference(system.text, model.text); !found.empty())
       fail_other_text(system.folder, model.folder, "models of an ensemble", found);
   }
-  system.size = size;
   if (!shortlist.empty())
     system.shortlist = std::make_shared<const Shortlist>(Shortlist::load(shortlist, system.text));
   system.backend = opener.translation(models);
+  for (const ModelToRun& model : models)
+    system.size.add(model, Task::kTranslation);
   descriptions.check();
   return system;
 }
@@ -45,9 +49,9 @@ LanguageSystem open_language_model(const RootedPath& path, const BackendOpener& 
   DescriptionsInUse descriptions;
   descriptions.add(files);
   LanguageSystem system{read_language_description(files.folder)};
-  system.size.add(
-      files, list_parameters(system.options, Task::kLanguageModel, system.vocabulary()));
-  system.backend = opener.language({system.options, system.vocabulary(), files.parameters});
+  const ModelToRun model{system.options, system.vocabulary(), files.parameters};
+  system.backend = opener.language(model);
+  system.size.add(model, Task::kLanguageModel);
   descriptions.check();
   return system;
 }

@@ -14,13 +14,22 @@ namespace seqconv::internal {
 
 class Shortlist;
 
+/// Holds what a backend must know of a model to run it.
+struct ModelToRun {
+  ModelOptions options;
+  VocabularySizes vocabulary;
+  RootedPath parameters;         ///< a .safetensors file
+  AlignmentOptions alignment{};  ///< of a translation model
+};
+
 /// The files of a model, or the sums of several.
 struct ModelSize {
   int64_t models = 0;
   int64_t parameters = 0;  ///< numbers
   int64_t file_bytes = 0;
 
-  void add(const ModelFiles& files, const std::vector<ParameterShape>& shapes);
+  /// Adds a model that was opened.
+  void add(const ModelToRun& model, Task task);
 };
 
 /// A model that translates, or several that vote.
@@ -35,14 +44,6 @@ struct TranslationSystem : TranslationDescription {  // of the first
 struct LanguageSystem : LanguageDescription {
   std::shared_ptr<const LanguageBackend> backend;
   ModelSize size{};
-};
-
-/// Holds what a backend must know of a model to run it.
-struct ModelToRun {
-  ModelOptions options;
-  VocabularySizes vocabulary;
-  RootedPath parameters;         ///< a .safetensors file
-  AlignmentOptions alignment{};  ///< of a translation model
 };
 
 /// Opens what can run models. Errors of both functions: a parameter missing,

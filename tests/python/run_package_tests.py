@@ -1,4 +1,4 @@
-"""Builds the Python package's wheel, installs it into a folder and tests it.
+"""Builds the wheel of the operators' package, installs it into a folder and tests it.
 
     run_package_tests.py BUILD FOLDER [PYTEST ARGUMENTS]
 
@@ -29,12 +29,12 @@ def build_wheel(build, folder):
          "--prefix", prebuilt],
         check=True,
     )  # fmt: skip
-    library = prebuilt / "seqconv/libseqconv_ops.so"
+    library = prebuilt / "seqconv_torch/libseqconv_ops.so"
     pip(
         "wheel", "--no-build-isolation", "--no-deps", "--no-index",
         f"--wheel-dir={folder / 'dist'}",
         f"--config-settings=cmake.define.SEQCONV_PREBUILT_OPS={library}",
-        str(ROOT),
+        str(ROOT / "python/torch"),
     )  # fmt: skip
     (wheel,) = (folder / "dist").glob("*.whl")
     return wheel

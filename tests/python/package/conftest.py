@@ -1,4 +1,4 @@
-"""Tests of the installed package `seqconv`: see ../run_package_tests.py."""
+"""Tests of the installed package `seqconv_torch`: see ../run_package_tests.py."""
 
 import pytest
 import torch

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-import seqconv
-from seqconv import ops
+import seqconv_torch
+from seqconv_torch import ops
 
 B, T, C, H, K = 2, 9, 12, 3, 5
 
@@ -136,9 +136,9 @@ def test_on_cuda_both_short_types_are_computed_in(name, dtype):
 
 def make_causal():
     return [
-        seqconv.LightConv(C, H, K, causal=True),
-        seqconv.DynamicConv(C, H, K, causal=True),
-        seqconv.TaLKConv(C, H, K - 1, causal=True),
+        seqconv_torch.LightConv(C, H, K, causal=True),
+        seqconv_torch.DynamicConv(C, H, K, causal=True),
+        seqconv_torch.TaLKConv(C, H, K - 1, causal=True),
     ]
 
 
@@ -155,7 +155,7 @@ def test_steps_are_made_in_the_type_of_their_state(module, dtype):
 
 
 def test_averages_sum_in_float64_whatever_their_steps_are_made_in():
-    module = seqconv.AverageAttention(C, 2 * C)
+    module = seqconv_torch.AverageAttention(C, 2 * C)
     x, position = torch.randn(B, T, C), torch.tensor([0])
     state = module.initial_state(B)
     with torch.no_grad(), bfloat16():
@@ -170,7 +170,7 @@ def test_averages_sum_in_float64_whatever_their_steps_are_made_in():
 
 def test_the_offsets_of_talk_keep_their_precision():
     # Positions up to 60 to the left: bfloat16 would round them to halves.
-    module, x = seqconv.TaLKConv(C, H, 60), torch.randn(B, 200, C).bfloat16()
+    module, x = seqconv_torch.TaLKConv(C, H, 60), torch.randn(B, 200, C).bfloat16()
     with bfloat16():
         y = module(x)
     exact = module.double()(x.double())
@@ -180,10 +180,10 @@ def test_the_offsets_of_talk_keep_their_precision():
 def test_a_mixed_module_trains():
     module = torch.nn.Sequential(
         torch.nn.Linear(C, C),
-        seqconv.LightConv(C, H, K, weight_dropout=0.1),
-        seqconv.DynamicConv(C, H, K, weight_dropout=0.1),
-        seqconv.TaLKConv(C, H, offset_dropout=0.1),
-        seqconv.AverageAttention(C, 2 * C, activation_dropout=0.1),
+        seqconv_torch.LightConv(C, H, K, weight_dropout=0.1),
+        seqconv_torch.DynamicConv(C, H, K, weight_dropout=0.1),
+        seqconv_torch.TaLKConv(C, H, offset_dropout=0.1),
+        seqconv_torch.AverageAttention(C, 2 * C, activation_dropout=0.1),
         torch.nn.Linear(C, 1),
     )
     with bfloat16():

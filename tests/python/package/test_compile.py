@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-import seqconv
-from seqconv import ops
+import seqconv_torch
+from seqconv_torch import ops
 
 B, T, C, H, K = 2, 9, 12, 3, 5
 
@@ -20,10 +20,10 @@ def fresh():
 
 def modules(causal=False, p=0.0):
     return {
-        "lightconv": seqconv.LightConv(C, H, K, causal, p),
-        "dynamicconv": seqconv.DynamicConv(C, H, K, causal, p),
-        "talk": seqconv.TaLKConv(C, H, K - 1, causal, p),
-        "cumulative_average": seqconv.AverageAttention(C, 2 * C, p),
+        "lightconv": seqconv_torch.LightConv(C, H, K, causal, p),
+        "dynamicconv": seqconv_torch.DynamicConv(C, H, K, causal, p),
+        "talk": seqconv_torch.TaLKConv(C, H, K - 1, causal, p),
+        "cumulative_average": seqconv_torch.AverageAttention(C, 2 * C, p),
     }
 
 

@@ -5,8 +5,8 @@ import references
 import torch
 from torch.testing import assert_close
 
-from seqconv import ops
-from seqconv.convert import convert_lightconv_weight, interleaved_channels
+from seqconv_torch import ops
+from seqconv_torch.convert import convert_lightconv_weight, interleaved_channels
 
 B, T, C, H, K = 2, 9, 12, 3, 5
 

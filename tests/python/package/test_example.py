@@ -1,4 +1,4 @@
-"""The example in python/examples and the code of docs/python.md."""
+"""The example in python/torch/examples and the code of docs/python_torch.md."""
 
 import inspect
 import pathlib
@@ -8,11 +8,11 @@ import runpy
 import pytest
 import torch
 
-import seqconv
+import seqconv_torch
 
 ROOT = pathlib.Path(__file__).parents[3]
-EXAMPLE = ROOT / "python/examples/encoder_layer.py"
-PAGE = ROOT / "docs/python.md"
+EXAMPLE = ROOT / "python/torch/examples/encoder_layer.py"
+PAGE = ROOT / "docs/python_torch.md"
 FACTORY = ("device", "dtype")
 SAME = {"dynamicconv": "lightconv", "DynamicConv": "LightConv"}
 
@@ -94,15 +94,15 @@ def test_the_code_of_the_documentation_runs():
 
 def test_the_tables_of_the_documentation_name_what_there_is():
     text = PAGE.read_text(encoding="utf-8")
-    functions = [name for name in seqconv.ops.__all__ if name.islower()]
-    for name in functions + seqconv.nn.__all__:
+    functions = [name for name in seqconv_torch.ops.__all__ if name.islower()]
+    for name in functions + seqconv_torch.nn.__all__:
         (row,) = re.findall(rf"^\| `{name}` \|(.*?)\|", text, re.M)
         if "the same" in row:
             (same,) = re.findall(rf"^\| `{SAME[name]}` \|(.*?)\|", text, re.M)
             row += same
-        parameters = inspect.signature(getattr(seqconv, name)).parameters
+        parameters = inspect.signature(getattr(seqconv_torch, name)).parameters
         for parameter in parameters.values():
-            if name in seqconv.nn.__all__ and parameter.name in FACTORY:
+            if name in seqconv_torch.nn.__all__ and parameter.name in FACTORY:
                 continue
             default = ""
             if parameter.default is not parameter.empty:

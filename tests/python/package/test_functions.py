@@ -8,8 +8,8 @@ import references
 import torch
 from torch.testing import assert_close
 
-import seqconv
-from seqconv import ops
+import seqconv_torch
+from seqconv_torch import ops
 
 B, T, C, H, K = 2, 7, 6, 2, 3
 
@@ -363,7 +363,7 @@ def test_vmap_needs_a_state_for_each(name):
 
 
 def public_callables():
-    for module in (ops, seqconv.nn, seqconv.convert):
+    for module in (ops, seqconv_torch.nn, seqconv_torch.convert):
         for name in module.__all__:
             thing = getattr(module, name)
             if not callable(thing):

@@ -9,31 +9,31 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-import seqconv
-from seqconv import ops
+import seqconv_torch
+from seqconv_torch import ops
 
 B, T, C, H, K = 2, 9, 12, 3, 5
 
 
 def make(kind, **options):
-    if kind is seqconv.AverageAttention:
+    if kind is seqconv_torch.AverageAttention:
         return kind(C, 2 * C, **options)
-    size = K - 1 if kind is seqconv.TaLKConv else K
+    size = K - 1 if kind is seqconv_torch.TaLKConv else K
     return kind(C, H, size, **options)
 
 
 kinds = pytest.mark.parametrize(
-    "kind", [seqconv.LightConv, seqconv.DynamicConv, seqconv.TaLKConv]
+    "kind", [seqconv_torch.LightConv, seqconv_torch.DynamicConv, seqconv_torch.TaLKConv]
 )
 
 
 all_kinds = pytest.mark.parametrize(
     "kind",
     [
-        seqconv.LightConv,
-        seqconv.DynamicConv,
-        seqconv.TaLKConv,
-        seqconv.AverageAttention,
+        seqconv_torch.LightConv,
+        seqconv_torch.DynamicConv,
+        seqconv_torch.TaLKConv,
+        seqconv_torch.AverageAttention,
     ],
 )
 
@@ -48,11 +48,11 @@ def test_names_and_defaults_are_those_of_the_cpp_layers():
     conv.update(normalization="softmax", renormalize_edges=False, bias=False)
     dynamic = {**conv, "filter_bias": False, "query_channels": 0}
     talk = {"heads": 1, "max_offset": 3, "causal": False, "offset_dropout": 0}
-    assert conv.items() <= defaults(seqconv.LightConv).items()
-    assert dynamic.items() <= defaults(seqconv.DynamicConv).items()
-    assert talk.items() <= defaults(seqconv.TaLKConv).items()
+    assert conv.items() <= defaults(seqconv_torch.LightConv).items()
+    assert dynamic.items() <= defaults(seqconv_torch.DynamicConv).items()
+    assert talk.items() <= defaults(seqconv_torch.TaLKConv).items()
     average = {"hidden": 0, "activation_dropout": 0}
-    assert average.items() <= defaults(seqconv.AverageAttention).items()
+    assert average.items() <= defaults(seqconv_torch.AverageAttention).items()
 
 
 def shapes(module):
@@ -60,28 +60,28 @@ def shapes(module):
 
 
 def test_parameters_have_the_names_and_shapes_of_the_cpp_layers():
-    assert shapes(make(seqconv.LightConv)) == {"weight": (H, K)}
-    assert shapes(make(seqconv.DynamicConv)) == {"weight_linear": (H * K, C)}
-    assert shapes(make(seqconv.LightConv, bias=True)) == {
+    assert shapes(make(seqconv_torch.LightConv)) == {"weight": (H, K)}
+    assert shapes(make(seqconv_torch.DynamicConv)) == {"weight_linear": (H * K, C)}
+    assert shapes(make(seqconv_torch.LightConv, bias=True)) == {
         "weight": (H, K),
         "bias": (C,),
     }
-    assert shapes(make(seqconv.DynamicConv, bias=True, filter_bias=True)) == {
+    assert shapes(make(seqconv_torch.DynamicConv, bias=True, filter_bias=True)) == {
         "weight_linear": (H * K, C),
         "weight_linear_bias": (H * K,),
         "bias": (C,),
     }
-    assert shapes(make(seqconv.TaLKConv)) == {
+    assert shapes(make(seqconv_torch.TaLKConv)) == {
         "offsets.weight": (2 * H, C),
         "offsets.bias": (2 * H,),
     }
-    assert shapes(make(seqconv.TaLKConv, causal=True)) == {
+    assert shapes(make(seqconv_torch.TaLKConv, causal=True)) == {
         "offsets.weight": (H, C),
         "offsets.bias": (H,),
     }
     gate = {"gate.weight": (2 * C, 2 * C), "gate.bias": (2 * C,)}
-    assert shapes(seqconv.AverageAttention(C)) == gate
-    assert shapes(seqconv.AverageAttention(C, 5)) == {
+    assert shapes(seqconv_torch.AverageAttention(C)) == gate
+    assert shapes(seqconv_torch.AverageAttention(C, 5)) == {
         **gate,
         "ffn.fc1.weight": (5, C),
         "ffn.fc1.bias": (5,),
@@ -93,12 +93,12 @@ def test_parameters_have_the_names_and_shapes_of_the_cpp_layers():
 @pytest.mark.parametrize(
     "module, bound",
     [
-        (seqconv.LightConv(512, 64, 31), math.sqrt(6 / (31 + 64 * 31))),
+        (seqconv_torch.LightConv(512, 64, 31), math.sqrt(6 / (31 + 64 * 31))),
         (
-            seqconv.DynamicConv(512, 8, 31, filter_bias=True),
+            seqconv_torch.DynamicConv(512, 8, 31, filter_bias=True),
             1 / math.sqrt(512),
         ),
-        (seqconv.TaLKConv(512, 64), 1 / math.sqrt(512)),
+        (seqconv_torch.TaLKConv(512, 64), 1 / math.sqrt(512)),
     ],
 )
 def test_initial_parameters_are_uniform_within_the_bound(module, bound):
@@ -111,7 +111,7 @@ def test_initial_parameters_are_uniform_within_the_bound(module, bound):
 
 
 def test_average_attention_begins_as_the_cpp_layer_does():
-    module = seqconv.AverageAttention(128, 512)
+    module = seqconv_torch.AverageAttention(128, 512)
     fans = {"gate": 256 + 256, "ffn.fc1": 128 + 512, "ffn.fc2": 128 + 512}
     for name, both in fans.items():
         linear, bound = module.get_submodule(name), math.sqrt(6 / both)
@@ -122,7 +122,7 @@ def test_average_attention_begins_as_the_cpp_layer_does():
 
 @pytest.mark.parametrize("hidden", [0, 5])
 def test_average_attention_is_the_formula_of_the_paper(hidden):
-    module, x = seqconv.AverageAttention(C, hidden), torch.randn(B, T, C)
+    module, x = seqconv_torch.AverageAttention(C, hidden), torch.randn(B, T, C)
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter)
     weights = module.state_dict()
@@ -145,7 +145,7 @@ def test_average_attention_is_the_formula_of_the_paper(hidden):
 
 @pytest.mark.parametrize("sizes", [[1] * T, [4, 1, 4]])
 def test_steps_of_average_attention_give_what_the_whole_gives(sizes):
-    module, x = make(seqconv.AverageAttention), torch.randn(B, T, C)
+    module, x = make(seqconv_torch.AverageAttention), torch.randn(B, T, C)
     state, position = module.initial_state(B), torch.tensor([0])
     assert state.shape == (B, C) and state.dtype == torch.float64
     outputs = []
@@ -160,7 +160,7 @@ def test_steps_of_average_attention_give_what_the_whole_gives(sizes):
 
 def test_activation_dropout_is_for_training_alone():
     options = {"activation_dropout": 0.5}
-    module, x = make(seqconv.AverageAttention, **options), torch.randn(B, T, C)
+    module, x = make(seqconv_torch.AverageAttention, **options), torch.randn(B, T, C)
     assert not torch.equal(module(x), module(x))
     module.eval()
     assert torch.equal(module(x), module(x))
@@ -172,15 +172,15 @@ def test_modules_call_their_function(causal):
     padding_left = K - 1 if causal else K // 2
     options = {"padding_left": padding_left, "lengths": lengths}
 
-    conv = make(seqconv.LightConv, causal=causal)
+    conv = make(seqconv_torch.LightConv, causal=causal)
     y = ops.lightconv(x, conv.weight, **options)
     assert torch.equal(conv(x, lengths), y)
 
-    conv = make(seqconv.DynamicConv, causal=causal)
+    conv = make(seqconv_torch.DynamicConv, causal=causal)
     logits = (x @ conv.weight_linear.t()).view(B, T, H, K)
     assert_close(conv(x, lengths), ops.dynamicconv(x, logits, **options))
 
-    conv = make(seqconv.TaLKConv, causal=causal)
+    conv = make(seqconv_torch.TaLKConv, causal=causal)
     offsets = torch.sigmoid(conv.offsets(x))
     left, right = offsets[..., :H], None if causal else offsets[..., H:]
     y = ops.talk(
@@ -204,13 +204,13 @@ def test_modules_pass_their_options_on(options):
     passed = {"padding_left": K // 2, **options}
     options = {"bias": True, **options}
 
-    conv = make(seqconv.LightConv, **options)
+    conv = make(seqconv_torch.LightConv, **options)
     assert torch.equal(conv.bias, torch.zeros(C))
     torch.nn.init.normal_(conv.bias)
     y = ops.lightconv(x, conv.weight, bias=conv.bias, **passed)
     assert torch.equal(conv(x), y)
 
-    conv = make(seqconv.DynamicConv, filter_bias=True, **options)
+    conv = make(seqconv_torch.DynamicConv, filter_bias=True, **options)
     assert torch.equal(conv.bias, torch.zeros(C))
     torch.nn.init.normal_(conv.bias)
     logits = x @ conv.weight_linear.t() + conv.weight_linear_bias
@@ -220,7 +220,7 @@ def test_modules_pass_their_options_on(options):
 
 
 def test_a_query_predicts_the_kernels_instead_of_x():
-    module = make(seqconv.DynamicConv, causal=True)
+    module = make(seqconv_torch.DynamicConv, causal=True)
     x, query = torch.randn(2, B, T, C).unbind()
     logits = (query @ module.weight_linear.t()).view(B, T, H, K)
     wanted = ops.dynamicconv(x, logits, padding_left=K - 1)
@@ -236,7 +236,7 @@ def test_a_query_predicts_the_kernels_instead_of_x():
 
 def test_a_query_may_have_channels_of_its_own():
     Q = 7
-    module = make(seqconv.DynamicConv, causal=True, query_channels=Q)
+    module = make(seqconv_torch.DynamicConv, causal=True, query_channels=Q)
     assert shapes(module) == {"weight_linear": (H * K, Q)}
     assert module.weight_linear.abs().max() <= 1 / math.sqrt(Q)
     assert "query_channels=7" in repr(module)
@@ -257,11 +257,11 @@ def test_a_query_may_have_channels_of_its_own():
             module.step(x, state, position, wrong)
 
 
-@pytest.mark.parametrize("kind", [seqconv.LightConv, seqconv.DynamicConv])
+@pytest.mark.parametrize("kind", [seqconv_torch.LightConv, seqconv_torch.DynamicConv])
 def test_x_must_have_the_channels_of_the_module(kind):
     module, x = make(kind, causal=True), torch.randn(B, T, 2 * C)
     message = r"x must be \[B, T, C\] with C = 12, but got \[2, 9, 24\]"
-    query = {"query": x[..., :C]} if kind is seqconv.DynamicConv else {}
+    query = {"query": x[..., :C]} if kind is seqconv_torch.DynamicConv else {}
     with pytest.raises(ValueError, match=message):
         module(x, **query)
     state, position = torch.zeros(B, K - 1, 2 * C), torch.tensor([0])
@@ -272,10 +272,10 @@ def test_x_must_have_the_channels_of_the_module(kind):
 @all_kinds
 def test_a_step_never_leaves_dropout_out_in_silence(kind):
     name = {
-        seqconv.TaLKConv: "offset_dropout",
-        seqconv.AverageAttention: "activation_dropout",
+        seqconv_torch.TaLKConv: "offset_dropout",
+        seqconv_torch.AverageAttention: "activation_dropout",
     }.get(kind, "weight_dropout")
-    causal = {} if kind is seqconv.AverageAttention else {"causal": True}
+    causal = {} if kind is seqconv_torch.AverageAttention else {"causal": True}
     module, x = make(kind, **{name: 0.25}, **causal), torch.randn(B, 1, C)
     state, position = module.initial_state(B), torch.tensor([0])
     message = rf"\[{kind.__name__}\] step needs a module in evaluation, after "
@@ -294,7 +294,7 @@ def test_a_step_never_leaves_dropout_out_in_silence(kind):
 
 def in_full(kind, **options):
     """A causal module with all it can have, its biases not zero."""
-    if kind is not seqconv.TaLKConv:
+    if kind is not seqconv_torch.TaLKConv:
         options = {"bias": True, **options}
     module = make(kind, causal=True, **options)
     for parameter in module.parameters():
@@ -308,7 +308,7 @@ def test_steps_give_what_the_whole_gives(kind, sizes):
     check_steps(in_full(kind), sizes)
 
 
-@pytest.mark.parametrize("kind", [seqconv.LightConv, seqconv.DynamicConv])
+@pytest.mark.parametrize("kind", [seqconv_torch.LightConv, seqconv_torch.DynamicConv])
 @pytest.mark.parametrize(
     "options", [{"normalization": "abs_l2"}, {"renormalize_edges": True}]
 )
@@ -341,7 +341,7 @@ def test_steps_need_a_causal_module_and_no_gradient(kind):
         module.step(x, module.initial_state(B), position)
 
 
-@pytest.mark.parametrize("kind", [seqconv.LightConv, seqconv.DynamicConv])
+@pytest.mark.parametrize("kind", [seqconv_torch.LightConv, seqconv_torch.DynamicConv])
 def test_drop_connect_draws_a_seed_in_training(kind):
     module, x = make(kind, weight_dropout=0.5), torch.randn(B, T, C)
     plain = make(kind)
@@ -356,7 +356,7 @@ def test_drop_connect_draws_a_seed_in_training(kind):
 
 def test_offset_dropout_leaves_only_the_current_token():
     # Where an offset is dropped the window shrinks to t on that side.
-    module = make(seqconv.TaLKConv, causal=True, offset_dropout=0.5)
+    module = make(seqconv_torch.TaLKConv, causal=True, offset_dropout=0.5)
     x = torch.randn(64, T, C)
     y = module(x) * K
     alone = torch.isclose(y, x, atol=1e-6).view(64, T, H, -1).all(-1)
@@ -414,46 +414,46 @@ def test_modules_learn(kind):
 @pytest.mark.parametrize(
     "make_wrong, message",
     [
-        (lambda: seqconv.LightConv(10, 4), "but got 10 channels, 4 heads"),
-        (lambda: seqconv.LightConv(0), "but got 0 channels, 1 heads"),
-        (lambda: seqconv.DynamicConv(8, 0), "but got 8 channels, 0 heads"),
+        (lambda: seqconv_torch.LightConv(10, 4), "but got 10 channels, 4 heads"),
+        (lambda: seqconv_torch.LightConv(0), "but got 0 channels, 1 heads"),
+        (lambda: seqconv_torch.DynamicConv(8, 0), "but got 8 channels, 0 heads"),
         (
-            lambda: seqconv.LightConv(8, kernel_size=0),
+            lambda: seqconv_torch.LightConv(8, kernel_size=0),
             r"\[LightConv\] kernel_size must be at least 1, but got 0",
         ),
         (
-            lambda: seqconv.DynamicConv(8, weight_dropout=1.0),
+            lambda: seqconv_torch.DynamicConv(8, weight_dropout=1.0),
             r"\[DynamicConv\] weight_dropout must be in \[0, 1\), but got 1.0",
         ),
         (
-            lambda: seqconv.DynamicConv(8, query_channels=-1),
+            lambda: seqconv_torch.DynamicConv(8, query_channels=-1),
             r"\[DynamicConv\] query_channels must not be negative, but got -1",
         ),
         (
-            lambda: seqconv.DynamicConv(8, normalization="max"),
+            lambda: seqconv_torch.DynamicConv(8, normalization="max"),
             r"normalization must be one of none, softmax, .* but got 'max'",
         ),
         (
-            lambda: seqconv.LightConv(
+            lambda: seqconv_torch.LightConv(
                 8, normalization="none", renormalize_edges=True
             ),
             "renormalize_edges needs normalization 'softmax', but got 'none'",
         ),
         (
-            lambda: seqconv.TaLKConv(8, max_offset=-1),
+            lambda: seqconv_torch.TaLKConv(8, max_offset=-1),
             r"\[TaLKConv\] max_offset must not be negative, but got -1",
         ),
         (
-            lambda: seqconv.TaLKConv(8, offset_dropout=-0.1),
+            lambda: seqconv_torch.TaLKConv(8, offset_dropout=-0.1),
             r"\[TaLKConv\] offset_dropout must be in \[0, 1\), but got -0.1",
         ),
         (
-            lambda: seqconv.AverageAttention(8, -1),
+            lambda: seqconv_torch.AverageAttention(8, -1),
             r"\[AverageAttention\] channels must be at least 1 and hidden not "
             "negative, but got 8 and -1",
         ),
         (
-            lambda: seqconv.AverageAttention(8, 8, 1.0),
+            lambda: seqconv_torch.AverageAttention(8, 8, 1.0),
             r"activation_dropout must be in \[0, 1\), but got 1.0",
         ),
     ],

@@ -13,12 +13,12 @@ import zipfile
 import pytest
 import torch
 
-import seqconv
+import seqconv_torch
 
 ROOT = pathlib.Path(__file__).parents[3]
 WHEEL = pathlib.Path(os.environ["SEQCONV_WHEEL"])
-LIBRARY = "seqconv/libseqconv_ops.so"
-FINDER = ROOT / "python/torch_location.py"
+LIBRARY = "seqconv_torch/libseqconv_ops.so"
+FINDER = ROOT / "python/torch/torch_location.py"
 
 
 @pytest.fixture(scope="module")
@@ -43,16 +43,17 @@ def metadata(wheel):
 
 def test_the_wheel_holds_the_operators_and_nothing_else(wheel):
     names = {n for n in wheel.namelist() if ".dist-info/" not in n}
-    sources = (ROOT / "python/seqconv").iterdir()
-    wanted = {f"seqconv/{p.name}" for p in sources if p.is_file()}
-    assert names == wanted | {"seqconv/_build.py", LIBRARY}
+    sources = (ROOT / "python/torch/seqconv_torch").iterdir()
+    wanted = {f"seqconv_torch/{p.name}" for p in sources if p.is_file()}
+    added = {"seqconv_torch/_build.py", "seqconv_torch/LICENSE", "seqconv_torch/NOTICE", LIBRARY}
+    assert names == wanted | added
 
 
 def test_versions_agree(wheel):
     version = project_version()
-    assert seqconv.__version__ == version
+    assert seqconv_torch.__version__ == version
     assert f"\nVersion: {version}\n" in metadata(wheel)
-    assert WHEEL.name.startswith(f"seqconv-{version}-py3-none-")
+    assert WHEEL.name.startswith(f"seqconv_torch-{version}-py3-none-")
 
 
 def test_the_wheel_wants_the_torch_that_it_was_built_against(wheel):
@@ -61,7 +62,7 @@ def test_the_wheel_wants_the_torch_that_it_was_built_against(wheel):
 
 
 def test_the_package_under_test_is_the_installed_one():
-    assert ROOT / "python" not in pathlib.Path(seqconv.__file__).parents
+    assert ROOT / "python" not in pathlib.Path(seqconv_torch.__file__).parents
 
 
 def dynamic_section(library):
@@ -163,23 +164,23 @@ def with_torch():
 
 
 def test_another_torch_is_refused_with_a_reason(tmp_path, with_torch):
-    installed = pathlib.Path(seqconv.__file__).parent
-    shutil.copytree(installed, tmp_path / "seqconv")
-    build = tmp_path / "seqconv/_build.py"
+    installed = pathlib.Path(seqconv_torch.__file__).parent
+    shutil.copytree(installed, tmp_path / "seqconv_torch")
+    build = tmp_path / "seqconv_torch/_build.py"
     build.write_text('VERSION = "0"\nTORCH_VERSION = "1.13.1+cu117"\n')
-    code, output = with_torch(tmp_path, "import seqconv")
+    code, output = with_torch(tmp_path, "import seqconv_torch")
     assert code == 1
     assert (
-        "ImportError: seqconv was built against torch 1.13.1+cu117, but got "
+        "ImportError: seqconv_torch was built against torch 1.13.1+cu117, but got "
         f"torch {torch.__version__}" in output
     )
 
 
 def test_loading_again_is_harmless_also_through_a_link(tmp_path):
-    (tmp_path / "seqconv").symlink_to(pathlib.Path(seqconv.__file__).parent)
+    (tmp_path / "seqconv_torch").symlink_to(pathlib.Path(seqconv_torch.__file__).parent)
     result = run_python(
         "-c",
-        "import importlib, seqconv; importlib.reload(seqconv.ops)",
+        "import importlib, seqconv_torch; importlib.reload(seqconv_torch.ops)",
         PYTHONPATH=str(tmp_path),
     )
     assert result.returncode == 0, result.stderr
@@ -190,7 +191,7 @@ def test_a_second_library_is_refused_with_a_reason(
 ):
     library = wheel.extract(LIBRARY, tmp_path / "second")
     code, output = with_torch(
-        tmp_path, f"torch.ops.load_library({library!r}); import seqconv"
+        tmp_path, f"torch.ops.load_library({library!r}); import seqconv_torch"
     )
     assert code == 1
     assert "ImportError: seqconv's operators are registered" in output
@@ -200,18 +201,18 @@ def test_a_library_for_cuda_devices_is_loaded_when_there_is_one(
     tmp_path, with_torch
 ):
     shutil.copytree(
-        pathlib.Path(seqconv.__file__).parent, tmp_path / "seqconv"
+        pathlib.Path(seqconv_torch.__file__).parent, tmp_path / "seqconv_torch"
     )
     some_library = "lib/libtorch_global_deps.so"  # stands for it
     shutil.copy(
         pathlib.Path(torch.__file__).parent / some_library,
-        tmp_path / "seqconv/libseqconv_ops_cuda.so",
+        tmp_path / "seqconv_torch/libseqconv_ops_cuda.so",
     )
     code, output = with_torch(
-        tmp_path, "import seqconv; print(torch.ops.loaded_libraries)"
+        tmp_path, "import seqconv_torch; print(torch.ops.loaded_libraries)"
     )
     assert code == 0
-    assert "seqconv/libseqconv_ops_cuda.so" in output
+    assert "seqconv_torch/libseqconv_ops_cuda.so" in output
 
 
 def test_torch_is_found_without_importing_it():

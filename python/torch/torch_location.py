@@ -1,6 +1,6 @@
 """Where is the torch that the operators are built against, and which is it?
 
-`pip install .` builds against the torch that is installed already and never
+`pip install ./python/torch` builds against the torch that is installed already and never
 fetches another: it is no requirement of the build, whose isolated environment
 would get a second copy of 2 GB, perhaps of another version. Used twice:
 
@@ -21,10 +21,10 @@ FIND = (
     "print(s.origin if s and s.origin else '')"
 )
 MISSING = """\
-seqconv: its operators are built against an installed torch, but {python} finds
-none. Install torch first (CPU or CUDA, whichever you use), then seqconv. When
+seqconv-torch: its operators are built against an installed torch, but {python} finds
+none. Install torch first (CPU or CUDA, whichever you use), then this. When
 it is there and a build tool hides it, build with `pip install
---no-build-isolation .`, or set SEQCONV_TORCH_DIR to the folder that holds
+--no-build-isolation ./python/torch`, or set SEQCONV_TORCH_DIR to the folder that holds
 torch's include/ and lib/."""
 
 
@@ -52,10 +52,10 @@ def torch_version(folder):
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise SystemExit(f"seqconv: no torch package in {folder}: {error}")
+        raise SystemExit(f"seqconv-torch: no torch package in {folder}: {error}")
     found = re.search(r"""^__version__ = ['"](\d+\.\d+[^'"]*)""", text, re.M)
     if not found:
-        raise SystemExit(f"seqconv: {file} does not say torch's version")
+        raise SystemExit(f"seqconv-torch: {file} does not say torch's version")
     return found[1]
 
 

@@ -23,8 +23,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seqconv import ops
-from seqconv._mixer import (
+from seqconv_torch import ops
+from seqconv_torch._mixer import (
     Conv,
     Mixer,
     check_no_dropout,
@@ -47,7 +47,7 @@ class LightConv(Conv):
         causal: K-1 taps to the left, else K // 2 (centred).
         weight_dropout: DropConnect on the taps in training, after the
             normalisation.
-        normalization: of a kernel over its taps, see seqconv.ops.lightconv.
+        normalization: of a kernel over its taps, see seqconv_torch.ops.lightconv.
             With heads = channels and "none" it is the depthwise convolution.
         renormalize_edges: the softmax leaves out taps that fall outside of the
             sequence (or length).

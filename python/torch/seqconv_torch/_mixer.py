@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from seqconv import ops
+from seqconv_torch import ops
 
 
 def parameter(

@@ -4,7 +4,7 @@ import pathlib
 
 import torch
 
-from seqconv import _build
+from seqconv_torch import _build
 
 # Beside the other file that the build has made: an editable installation keeps
 # the two apart from the sources.
@@ -24,7 +24,7 @@ def load() -> None:
         return
     if _series(torch.__version__) != _series(_build.TORCH_VERSION):
         raise ImportError(
-            f"seqconv was built against torch {_build.TORCH_VERSION}, but got "
+            f"seqconv_torch was built against torch {_build.TORCH_VERSION}, but got "
             f"torch {torch.__version__}; build it again with this torch: "
             "pip install --force-reinstall --no-deps PATH_TO_SEQCONV"
         )

@@ -18,7 +18,7 @@ import math
 import torch
 from torch import Tensor
 
-from seqconv import _library
+from seqconv_torch import _library
 
 _library.load()
 _ops = torch.ops.seqconv

@@ -2,13 +2,13 @@
 
 import torch
 
-import seqconv
+import seqconv_torch
 
 
 class ConvEncoderLayer(torch.nn.TransformerEncoderLayer):
     def __init__(self, d_model, nhead, kernel_size, **options):
         super().__init__(d_model, nhead, batch_first=True, **options)
-        self.self_attn = seqconv.DynamicConv(d_model, nhead, kernel_size)
+        self.self_attn = seqconv_torch.DynamicConv(d_model, nhead, kernel_size)
         self.self_attn.batch_first = False  # torch's fast path knows attention
 
     def _sa_block(self, x, attn_mask, pads, is_causal=False):

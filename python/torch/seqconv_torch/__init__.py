@@ -1,0 +1,52 @@
+"""Attention-free sequence operators for PyTorch: LightConv, DynamicConv, TaLK
+and average attention.
+
+- `seqconv_torch.ops`: functions on tensors, with gradients, and their one-step forms.
+- `seqconv_torch.nn`: the same as `torch.nn.Module`s that own their parameters.
+- `seqconv_torch.convert`: weights of other implementations.
+
+The letters of shapes are the same everywhere: B batch, T time, C channels,
+H heads of R = C/H neighbouring channels, K kernel width, N rows of a decoder.
+Tensors are [B, T, C], time in the middle.
+"""
+
+from seqconv_torch import convert, nn, ops
+from seqconv_torch._build import VERSION as __version__
+from seqconv_torch.convert import convert_lightconv_weight
+from seqconv_torch.nn import AverageAttention, DynamicConv, LightConv, TaLKConv
+from seqconv_torch.ops import (
+    average_initial_state,
+    conv_initial_state,
+    cumulative_average,
+    cumulative_average_step,
+    dynamicconv,
+    dynamicconv_step,
+    lightconv,
+    lightconv_step,
+    talk,
+    talk_initial_state,
+    talk_step,
+)
+
+__all__ = [
+    "AverageAttention",
+    "DynamicConv",
+    "LightConv",
+    "TaLKConv",
+    "__version__",
+    "average_initial_state",
+    "conv_initial_state",
+    "convert",
+    "convert_lightconv_weight",
+    "cumulative_average",
+    "cumulative_average_step",
+    "dynamicconv",
+    "dynamicconv_step",
+    "lightconv",
+    "lightconv_step",
+    "nn",
+    "ops",
+    "talk",
+    "talk_initial_state",
+    "talk_step",
+]
