@@ -43,7 +43,7 @@ std::vector<at::Tensor> gradients(
     std::optional<at::ScalarType> activations = {}) {
   DropoutPlan plan({.seed = 1, .update = 2, .micro_batch = 3}, model.device());
   plan.set_activation_type(activations);
-  ops::CrossEntropyOptions options;
+  LossOptions options;
   options.smoothing = smoothing;
   const auto sums = model.loss(batch, options, plan);
   EXPECT_EQ(sums.loss.device(), model.device());
@@ -156,7 +156,7 @@ std::vector<at::Tensor> gradients_of_parts(
         {.seed = 1, .update = 2, .micro_batch = 3},
         at::kCPU,
         {first, count, {before, before + first * batch.target_steps}});
-    ops::CrossEntropyOptions options;
+    LossOptions options;
     options.smoothing = smoothing;
     const Batch part = cut_rows(batch, first, count);
     const auto loss = model.loss(part, options, plan).loss;
