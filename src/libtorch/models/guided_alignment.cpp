@@ -25,7 +25,7 @@ std::vector<int64_t> links_of_targets(const Batch& batch) {
 at::Tensor guided_alignment_loss(const at::Tensor& log_shares, const Batch& batch) {
   const std::vector<int64_t> counts = links_of_targets(batch);
   std::vector<int64_t> places;  // in [B, T, S]
-  std::vector<float> weights;
+  std::vector<double> weights;
   for (const BatchLink& link : batch.links) {
     SEQCONV_CHECK(
         link.target + 1 < batch.target_steps && link.source < batch.source_steps,
@@ -35,13 +35,14 @@ at::Tensor guided_alignment_loss(const at::Tensor& log_shares, const Batch& batc
         link.target);
     const int64_t step = link.row * batch.target_steps + link.target;
     places.push_back((step + 1) * batch.source_steps + link.source);
-    weights.push_back(-1 / static_cast<float>(counts[static_cast<size_t>(step)]));
+    weights.push_back(-1 / static_cast<double>(counts[static_cast<size_t>(step)]));
   }
   const at::Device device = log_shares.device();
   const at::Tensor own =  // [links]
       at::index_select(
           log_shares.reshape(-1), 0, ops::to_device(at::tensor(places, at::kLong), device));
-  return (own * ops::to_device(at::tensor(weights), device)).sum();
+  const at::Tensor weight = at::tensor(weights, at::kDouble).to(log_shares.scalar_type());
+  return (own * ops::to_device(weight, device)).sum();
 }
 
 LossSums add_guided_alignment(
