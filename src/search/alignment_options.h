@@ -26,6 +26,10 @@ struct AlignmentOptions {
   /// has not.
   AlignmentOptions resolve(int64_t layers, int64_t all_heads) const;
 
+  /// The head that guided alignment teaches, in a decoder of so many layers: the first of the
+  /// default's layer, as the step sees it that reads a token.
+  static AlignmentOptions guided(int64_t layers);
+
   bool operator==(const AlignmentOptions&) const = default;
 };
 

@@ -22,6 +22,10 @@ AlignmentOptions AlignmentOptions::resolve(int64_t layers, int64_t all_heads) co
   return resolved;
 }
 
+AlignmentOptions AlignmentOptions::guided(int64_t layers) {
+  return {std::max<int64_t>(layers - 2, 0), {0}, /*next_step=*/true};
+}
+
 void take_next_steps(std::vector<SourceShares>& shares) {
   for (SourceShares& own : shares)
     std::copy(own.values.begin() + own.source_tokens, own.values.end(), own.values.begin());

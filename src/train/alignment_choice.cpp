@@ -6,62 +6,13 @@
 #include "libtorch/backend/backend.h"
 #include "libtorch/ops/device.h"
 #include "pipeline/alignment.h"
-#include "text/corpus/word_aligner.h"
+#include "text/corpus/aligned_samples.h"
 
 namespace seqconv::internal {
 namespace {
 
 constexpr int64_t kLearnedPairs = 20'000;
 constexpr int64_t kJudgedPairs = 200;
-constexpr int64_t kIterations = 5;
-constexpr int64_t kMostTokens = 200;  // of a side: longer pairs tell little and cost much
-
-using Ids = std::vector<int32_t>;
-
-/// Numbers of so many samples at most, evenly spread, of sides that are neither empty nor
-/// long.
-std::vector<uint32_t> spread(const SampleSource& samples, int64_t most) {
-  const int64_t stride = std::max<int64_t>((samples.size() + most - 1) / most, 1);
-  std::vector<uint32_t> chosen;
-  for (int64_t i = 0; i < samples.size(); i += stride) {
-    const int64_t source = samples.source_length(i), target = samples.target_length(i);
-    if (source > 1 && target > 1 && source <= kMostTokens && target <= kMostTokens)
-      chosen.push_back(static_cast<uint32_t>(i));
-  }
-  return chosen;
-}
-
-/// Samples of a source with their links by the words.
-struct Judged {
-  std::vector<uint32_t> samples;
-  std::vector<std::vector<AlignedTokens>> links;
-};
-
-/// Gives `take` both sides of samples.
-template <class Take>
-void visit_pairs(
-    const SampleSource& source, const std::vector<uint32_t>& samples, const Take& take) {
-  for (const uint32_t sample : samples) {
-    const Batch one = source.batch({&sample, 1});  // without padding, </s> the last
-    take(
-        Ids(one.source.begin(), one.source.end() - 1),
-        Ids(one.target_out.begin(), one.target_out.end() - 1));
-  }
-}
-
-Judged judge(
-    const TranslationModelImpl& model, const SampleSource& training, const SampleSource& judged) {
-  WordAligner words(model.source_vocabulary(), model.target_vocabulary());
-  visit_pairs(training, spread(training, kLearnedPairs), [&](const Ids& source, const Ids& target) {
-    words.add(source, target);
-  });
-  words.learn(kIterations);
-  Judged found{spread(judged, kJudgedPairs), {}};
-  visit_pairs(judged, found.samples, [&](const Ids& source, const Ids& target) {
-    found.links.push_back(words.align(source, target));
-  });
-  return found;
-}
 
 /// Pairs that two alignments have in common, and each has.
 struct Overlap {
@@ -98,27 +49,36 @@ std::vector<AlignmentOptions> choices(int64_t layer, int64_t heads) {
 AlignmentAgreement choose_alignment(
     const TranslationModelImpl& model, const SampleSource& training, const SampleSource& judged) {
   constexpr size_t kTogether = 20;
-  const Judged wanted = judge(model, training, judged);
+  const WordAligner words =
+      learn_words(training, model.source_vocabulary(), model.target_vocabulary(), kLearnedPairs);
   const StackOptions& decoder = model.options().decoder;
-  AlignmentAgreement best;
-  for (int64_t layer = 0; layer < decoder.layers; ++layer) {
-    const std::vector<AlignmentOptions> options = choices(layer, decoder.heads);
-    std::vector<Overlap> overlaps(options.size());
-    for (size_t first = 0; first < wanted.samples.size(); first += kTogether) {
-      const size_t count = std::min(kTogether, wanted.samples.size() - first);
-      const Batch batch = judged.batch(std::span(wanted.samples).subspan(first, count));
-      const at::Tensor shares =  // [B, H, T, S]
-          ops::to_host(model.source_shares(batch, batch, layer));
-      for (size_t i = 0; i < options.size(); ++i) {
-        const auto found = mean_of_heads(shares, batch, options[i]);
-        for (size_t row = 0; row < count; ++row)
-          overlaps[i].add(align_tokens(found[row]), wanted.links[first + row]);
+  std::vector<AlignmentOptions> all;
+  for (int64_t layer = 0; layer < decoder.layers; ++layer)
+    std::ranges::copy(choices(layer, decoder.heads), std::back_inserter(all));
+  std::vector<Overlap> overlaps(all.size());
+  const std::vector<uint32_t> samples = spread_samples(judged, kJudgedPairs);
+  for (size_t first = 0; first < samples.size(); first += kTogether) {
+    const auto some =
+        std::span(samples).subspan(first, std::min(kTogether, samples.size() - first));
+    const Batch batch = judged.batch(some);
+    std::vector<std::vector<AlignedTokens>> wanted;
+    for (const uint32_t sample : some)
+      wanted.push_back(align_sample(words, judged, sample));
+    model.visit_source_shares(batch, [&](int64_t layer, const at::Tensor& shares) {
+      const at::Tensor here = ops::to_host(shares);  // [B, H, T, S]
+      for (size_t i = 0; i < all.size(); ++i) {
+        if (all[i].layer != layer)
+          continue;
+        const auto found = mean_of_heads(here, batch, all[i]);
+        for (size_t row = 0; row < some.size(); ++row)
+          overlaps[i].add(align_tokens(found[row]), wanted[row]);
       }
-    }
-    for (size_t i = 0; i < options.size(); ++i)
-      if (const double f1 = overlaps[i].f1(); f1 > best.f1)
-        best = {options[i], f1};
+    });
   }
+  AlignmentAgreement best;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (const double f1 = overlaps[i].f1(); f1 > best.f1)
+      best = {all[i], f1};
   return best;
 }
 

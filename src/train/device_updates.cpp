@@ -21,7 +21,16 @@ namespace seqconv::internal {
 namespace {
 
 /// Where the numbers of UpdateSums stand: in the order of its visit().
-enum Sum { kLoss, kNll, kTargetTokens, kSourceTokens, kSentences, kBroken };
+enum Sum {
+  kLoss,
+  kNll,
+  kAlignment,
+  kTargetTokens,
+  kSourceTokens,
+  kSentences,
+  kAlignedTokens,
+  kBroken,
+};
 constexpr int64_t kSums = UpdateSums::kNumbers;
 
 /// Numbers that updates leave for the position.
@@ -195,21 +204,24 @@ class DeviceUpdates : public Updates {
   void run(const Batch& batch, DropoutPlan plan) {
     const TrainingOptions& training = parts_.config.training;
     plan.set_activation_type(activation_type(training.precision));
-    ops::CrossEntropyOptions options = loss_options(training);
+    LossOptions options = loss_options(training);
     if (parts_.scaling.on)
       options.gradient_scale = counts_.select(0, kLossScale).to(at::kFloat);
-    const ops::CrossEntropySums result = parts_.model.loss(batch, options, plan);
-    differentiate(result.loss);
+    const LossSums result = parts_.model.loss(batch, options, plan);
+    differentiate(result.objective);
     const at::Tensor loss = result.loss.detach().to(at::kDouble);
-    const at::Tensor finite = at::isfinite(loss);
+    const at::Tensor finite = at::isfinite(result.objective.detach());
+    const at::Tensor alignment =
+        result.alignment.defined() ? result.alignment.to(at::kDouble) : at::zeros_like(loss);
     const at::Tensor counts = as_tensor(
         std::vector<double>{
             static_cast<double>(batch.target_tokens),
             static_cast<double>(source_tokens(batch)),
-            static_cast<double>(batch.rows)},
+            static_cast<double>(batch.rows),
+            static_cast<double>(result.aligned_tokens)},
         device_);
-    const at::Tensor added = at::cat(  // [5]
-        {at::stack({loss, result.nll.to(at::kDouble)}), counts});
+    const at::Tensor added = at::cat(  // [7]
+        {at::stack({loss, result.nll.to(at::kDouble), alignment}), counts});
     current_.narrow(0, 0, kBroken).add_(at::where(finite, added, 0.0));
     current_.select(0, kBroken).add_(finite.logical_not());
   }
@@ -321,8 +333,8 @@ class DeviceUpdates : public Updates {
   at::Device device_;
   /// The fewest tokens of padded rows that were too many.
   int64_t too_many_tokens_ = std::numeric_limits<int64_t>::max();
-  at::Tensor current_;  // [6] of the update under way
-  at::Tensor logged_;   // [6] since the last record
+  at::Tensor current_;  // [kSums] of the update under way
+  at::Tensor logged_;   // [kSums] since the last record
   at::Tensor counts_;   // [kCounts]
   int64_t scale_skips_said_ = 0;
   at::Tensor scalars_;  // [2] of the optimiser

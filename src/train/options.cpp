@@ -1,6 +1,7 @@
 #include "train/options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 
 #include "base/device_name.h"
@@ -76,6 +77,8 @@ void check_language_model_training(const TrainConfig& config) {
   const TrainingOptions& training = config.training;
   if (const std::string key = translating_key(training); !key.empty())
     fail_usage(key, " is for translation, but the task is language_model");
+  if (training.guided_alignment != 0)
+    fail_usage("training.guided_alignment is for translation, but the task is language_model");
   if (write_options(config.decoding) != write_options(DecodingOptions{}))
     fail_usage("[decoding] is for translation, but the task is language_model; `seqconv generate` "
                "has flags of its own");
@@ -120,6 +123,9 @@ void check_training(const TrainingOptions& training, const char* missing) {
   check_at_least<int64_t>("training.accumulate", training.accumulate, 1);
   parse_device_name("training.device", training.device);
   check_share("training.label_smoothing", training.label_smoothing);
+  if (!(training.guided_alignment >= 0 && std::isfinite(training.guided_alignment)))
+    fail_usage(
+        "training.guided_alignment must be a number >= 0, but got ", training.guided_alignment);
   check_at_least<int64_t>("training.validate_every", training.validate_every, 0);
   check_at_least<int64_t>("training.save_every", training.save_every, 0);
   check_at_least<int64_t>("training.keep_last", training.keep_last, 0);

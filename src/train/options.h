@@ -208,6 +208,7 @@ struct TrainingOptions {
   int64_t accumulate = 1;
   double label_smoothing = 0.1;
   ops::SmoothingForm smoothing_form = ops::SmoothingForm::kAll;
+  double guided_alignment = 0;
   int64_t validate_every = 0;
   int64_t save_every = 0;
   int64_t keep_last = 5;
@@ -251,6 +252,9 @@ struct TrainingOptions {
     v("smoothing_form",
       smoothing_form,
       "Where it goes: all words (the paper) or the others (fairseq)");
+    v("guided_alignment",
+      guided_alignment,
+      R"(Translation: weight of the loss by which a head of the decoder learns the alignment of the training text's words; at least 0, 0 = off)");
     v("validate_every",
       validate_every,
       "Updates between validations, 0 = at each epoch's end",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <numbers>
 
 #include "base/options.h"
 #include "train/run_plan.h"
@@ -63,6 +64,9 @@ Json train_record(const Position& position) {
   Json record = begin_record("train", position);
   if (sums.target_tokens > 0)
     add_loss(corpus_loss(sums.loss, sums.nll, sums.target_tokens), record);
+  if (sums.aligned_tokens > 0)
+    record["alignment_base2"] =
+        sums.alignment / std::numbers::ln2 / static_cast<double>(sums.aligned_tokens);
   record["learning_rate"] = position.learning_rate;
   record["gradient_norm"] = position.gradient_norm;
   record["target_tokens"] = sums.target_tokens;
@@ -128,6 +132,7 @@ std::string record_line(const Json& record, const MetricOptions& metrics) {
   add_number(record, "loss_base2", "  loss %.3f", line);
   add_number(record, "nll_base2", "  nll %.3f", line);
   add_number(record, "perplexity", "  perplexity %.2f", line);
+  add_number(record, "alignment_base2", "  alignment %.3f", line);
   for (const auto& [name, kind] : EnumNames<MetricKind>::kNames) {
     if (!record.contains(name))
       continue;

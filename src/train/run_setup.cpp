@@ -402,6 +402,7 @@ RunSetup set_up_run(const TrainRequest& request, std::shared_ptr<Communicator> c
     begin(request, inputs, setup);
   join_the_first(request.device, setup);
   choose_decoding(request.fits_lengths, setup);
+  setup.data.train.samples = setup.task->for_training(setup.data.train.samples);
   if (!request.resume)
     share_parameters(processes, *setup.task->model());
   return setup;

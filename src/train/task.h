@@ -41,11 +41,19 @@ class TrainingTask {
   /// Symbols that the model predicts.
   virtual int64_t target_vocabulary() const = 0;
 
-  /// Does what is left to do in `folder` when training has ended: one process does it.
-  virtual void end(const std::filesystem::path& folder, const PreparedData& data) {
+  /// Gives training samples what the loss wants of them besides their ids.
+  virtual std::shared_ptr<const SampleSource> for_training(
+      std::shared_ptr<const SampleSource> samples) const {
+    return samples;
+  }
+  /// Completes the model that lies in `folder`: one process does it, whenever a run leaves a
+  /// model. Error where it cannot be.
+  virtual void complete(const RootedPath& folder, const PreparedData& data) {
     static_cast<void>(folder);
     static_cast<void>(data);
   }
+  /// Tells whether the folder's model has all that complete() gives it.
+  virtual bool is_complete() const { return true; }
 
   /// Scores of the validation text's translation, one a metric; the processes
   /// share the translating.

@@ -80,6 +80,8 @@ void TrainLoop::run() {
   if (setup_.resumed && position_.saved_update == position_.update &&
       !plan_.reason_to_stop().empty()) {
     log_info("nothing to do: the run has already ended at training.", plan_.reason_to_stop());
+    if (!setup_.task->is_complete())
+      complete_model();
     return;
   }
   writer_.open_records(position_);

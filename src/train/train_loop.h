@@ -61,12 +61,17 @@ class TrainLoop {
   void keep_last();
   /// Tells whether a validation of the last update is wanted, and short enough.
   bool validates_at_a_stop();
+  /// Tells whether one takes longer than who asks a run to stop waits for.
+  bool is_validation_long();
   /// Validates the last update once the state is saved: its parameters become the model if they
   /// are the best. A run that goes on does not know of it (RunWriter::leave_stop).
   void validate_last();
   /// Saves the state and the last parameters, validates these where that is short, and throws
   /// Interrupted, in all processes.
   [[noreturn]] void stop_for(int signal);
+  /// Completes the model that the folder has, if any: with a warning where that fails, as
+  /// the run itself is over. All processes call it.
+  void complete_model();
   void finish(const std::string& reason);
 
   RunTensors tensors() { return {parameters_, optimizer_, average_.values(), shares_}; }

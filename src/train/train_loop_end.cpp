@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/signals.h"
+#include "libtorch/backend/libtorch_errors.h"
 #include "train/train_loop.h"
 
 /// The end of a run, by a limit or a signal.
@@ -28,8 +29,12 @@ bool TrainLoop::validates_at_a_stop() {
   const bool is_cut_short = position_.validation_due;
   if (!valid_batches_ || is_cut_short || position_.validated_update == position_.update)
     return false;
+  return !is_validation_long();
+}
+
+bool TrainLoop::is_validation_long() {
   const bool is_long = plan_.validation_seconds() > kMostSecondsAtAStop;
-  return !processes().any(is_long);  // each has its own clock
+  return processes().any(is_long);  // each has its own clock
 }
 
 void TrainLoop::validate_last() {
@@ -49,6 +54,19 @@ void TrainLoop::validate_last() {
   progress_.line(record_line(record, setup_.config.metrics));
 }
 
+void TrainLoop::complete_model() {
+  try {
+    if (processes().is_first() && position_.model_update > 0)
+      guarded([&] { setup_.task->complete(setup_.folder.root, setup_.data); });
+  } catch (const std::exception& error) {
+    progress_.clear();
+    log_warning(
+        "the model is written, but which of its heads make alignments could not be chosen: ",
+        error.what());
+  }
+  processes().barrier();
+}
+
 void TrainLoop::stop_for(int signal) {
   progress_.clear();
   bool saved = state_is_last_;
@@ -60,16 +78,20 @@ void TrainLoop::stop_for(int signal) {
     if (saved && position_.update > 0)
       keep_last();
   }
-  if (saved && position_.update > 0 && validates_at_a_stop()) {
-    // The starter of several processes may send those that are left another signal.
-    std::optional<Saving> together;
-    if (!is_alone())
-      together.emplace();
+  // The starter of several processes may send those that are left another signal.
+  std::optional<Saving> together;
+  if (!is_alone())
+    together.emplace();
+  if (saved && position_.update > 0 && validates_at_a_stop())
     validate_last();
+  {
+    const Saving saving;
+    writer_.write_record(end_record(position_, "interrupted"));
   }
+  if (saved && !is_validation_long())
+    complete_model();
   static const Saving leaving;  // to the end of the program
-  writer_.write_record(end_record(position_, "interrupted"));
-  processes().barrier();  // with the first, which alone writes
+  processes().barrier();        // with the first, which alone writes
   throw Interrupted(
       signal,
       concat(
@@ -110,9 +132,8 @@ void TrainLoop::finish(const std::string& reason) {
   if (saved_plan_ != position_.planned_updates)
     save_state_file();
   keep_last();
-  if (processes().is_first() && position_.update > 0)
-    setup_.task->end(setup_.folder.root.path(), setup_.data);
   writer_.write_record(end_record(position_, reason));
+  complete_model();
   progress_.line(concat(
       "training ends at training.",
       reason,

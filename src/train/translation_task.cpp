@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "libtorch/backend/model_folder.h"
+#include "text/corpus/aligned_samples.h"
 #include "text/corpus/pair_corpus.h"
 #include "text/symbol_count.h"
 #include "train/alignment_choice.h"
@@ -79,6 +80,9 @@ std::string scarcity_of(const CorpusReport& report, int64_t symbols) {
       " each; lower text.subword_size, or raise text.min_count");
 }
 
+/// So many samples at most tell guided alignment which words translate each other.
+constexpr int64_t kGuidingPairs = 50'000;
+
 class TranslationTask : public TrainingTask {
  public:
   TranslationTask(const TrainConfig& config, at::Device device) : config_(config), device_(device) {
@@ -93,6 +97,8 @@ class TranslationTask : public TrainingTask {
     else
       take_from(request);
     loaded_.text.max_source_tokens = config_.data.max_source_tokens;
+    if (is_guided())
+      loaded_.alignment = AlignmentOptions::guided(config_.model.decoder.layers);
   }
 
   void open(const RootedPath& folder) override {
@@ -127,15 +133,29 @@ class TranslationTask : public TrainingTask {
   }
   int64_t target_vocabulary() const override { return loaded_.model->target_vocabulary(); }
 
-  /// Chooses which looks at the source make alignments.
-  void end(const fs::path& folder, const PreparedData& data) override {
+  std::shared_ptr<const SampleSource> for_training(
+      std::shared_ptr<const SampleSource> samples) const override {
+    if (!is_guided())
+      return samples;
+    auto words = std::make_shared<const WordAligner>(learn_words(
+        *samples,
+        loaded_.model->source_vocabulary(),
+        loaded_.model->target_vocabulary(),
+        kGuidingPairs));
+    return aligned_samples(std::move(samples), std::move(words));
+  }
+
+  /// Chooses which looks at the source make alignments, unless one has learned them.
+  void complete(const RootedPath& folder, const PreparedData& data) override {
+    if (is_guided())
+      return;
     const SampleSource& training = *data.train.samples;
-    const AlignmentAgreement best =
-        choose_alignment(*loaded_.model, training, data.valid ? *data.valid->samples : training);
+    const AlignmentAgreement best = choose_alignment(
+        *load_model(folder, device_).model, training, data.valid ? *data.valid->samples : training);
     if (best.f1 == 0)
       return;  // words do not tell
     loaded_.alignment = best.options;
-    write_alignment(folder, best.options);
+    write_alignment(folder.path(), best.options);
     log_info(
         "alignments: decoder layer ",
         best.options.layer,
@@ -146,6 +166,7 @@ class TranslationTask : public TrainingTask {
         std::round(1000 * best.f1) / 10,
         " %");
   }
+  bool is_complete() const override { return loaded_.alignment != AlignmentOptions(); }
 
   std::vector<TextScore> validation_scores(
       const std::vector<MetricKind>& metrics,
@@ -175,6 +196,8 @@ class TranslationTask : public TrainingTask {
   }
 
  private:
+  bool is_guided() const { return config_.training.guided_alignment > 0; }
+
   void learn() {
     const PairSources pairs = config_.data.training_pairs();
     TranslationText& text = loaded_.text;

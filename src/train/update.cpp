@@ -26,21 +26,23 @@ int64_t source_tokens(const Batch& batch) {
 void accumulate_batch(
     const SequenceModel& model,
     const Batch& batch,
-    const ops::CrossEntropyOptions& loss,
+    const LossOptions& loss,
     const RandomKey& key,
     UpdateSums& sums,
     Precision precision) {
   DropoutPlan plan(key);
   plan.set_activation_type(activation_type(precision));
-  const ops::CrossEntropySums result = model.loss(batch, loss, plan);
-  const double value = result.loss.item<double>();
-  if (!std::isfinite(value)) {
+  const LossSums result = model.loss(batch, loss, plan);
+  if (!std::isfinite(result.objective.item<double>())) {
     ++sums.broken;
     return;
   }
-  result.loss.backward();
-  sums.loss += value;
+  result.objective.backward();
+  sums.loss += result.loss.item<double>();
   sums.nll += result.nll.item<double>();
+  if (result.alignment.defined())
+    sums.alignment += result.alignment.item<double>();
+  sums.aligned_tokens += result.aligned_tokens;
   sums.target_tokens += batch.target_tokens;
   sums.source_tokens += source_tokens(batch);
   sums.sentences += batch.rows;

@@ -26,7 +26,7 @@ int64_t source_tokens(const Batch& batch);
 void accumulate_batch(
     const SequenceModel& model,
     const Batch& batch,
-    const ops::CrossEntropyOptions& loss,
+    const LossOptions& loss,
     const RandomKey& key,
     UpdateSums& sums,
     Precision precision = Precision::kFloat32);

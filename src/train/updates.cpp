@@ -83,10 +83,11 @@ void fail_diverged(const UpdateParts& parts) {
       "). The last saved checkpoint is untouched");
 }
 
-ops::CrossEntropyOptions loss_options(const TrainingOptions& training) {
-  ops::CrossEntropyOptions options;
+LossOptions loss_options(const TrainingOptions& training) {
+  LossOptions options;
   options.smoothing = training.label_smoothing;
   options.form = training.smoothing_form;
+  options.guided_alignment = training.guided_alignment;
   return options;
 }
 

@@ -75,6 +75,6 @@ inline constexpr int64_t kMostSkipsInARow = 10;
 [[noreturn]] void fail_diverged(const UpdateParts& parts);
 
 /// What training minimises.
-ops::CrossEntropyOptions loss_options(const TrainingOptions& training);
+LossOptions loss_options(const TrainingOptions& training);
 
 }  // namespace seqconv::internal

@@ -136,7 +136,7 @@ CorpusLoss validation_loss(
   for (int64_t i = processes.rank(); i < batches.size() && !stop.asked(); i += processes.size()) {
     const Batch batch = batches.batch(i);
     DropoutPlan evaluation;
-    const ops::CrossEntropySums sums = model.loss(batch, loss, evaluation);
+    const ops::CrossEntropySums sums = model.loss(batch, {loss}, evaluation);
     device_sums.add_(at::stack({sums.loss, sums.nll}));
     target_tokens += batch.target_tokens;
   }

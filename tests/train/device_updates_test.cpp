@@ -95,6 +95,8 @@ class DeviceUpdates : public testing::TinyTask {
   void expect_same_sums(const UpdateSums& got, const UpdateSums& want) {
     EXPECT_NEAR(got.loss, want.loss, 1e-6 * want.loss);
     EXPECT_NEAR(got.nll, want.nll, 1e-6 * want.nll);
+    EXPECT_NEAR(got.alignment, want.alignment, 1e-6 * want.alignment);
+    EXPECT_EQ(got.aligned_tokens, want.aligned_tokens);
     EXPECT_EQ(got.target_tokens, want.target_tokens);
     EXPECT_EQ(got.source_tokens, want.source_tokens);
     EXPECT_EQ(got.sentences, want.sentences);
@@ -174,6 +176,21 @@ TEST_F(DeviceUpdates, DecideAsTheHostDoes) {
   }
 }
 
+TEST_F(DeviceUpdates, GuideAlignmentsAsTheHostDoes) {
+  config_.training.guided_alignment = 0.5;
+  config_.optimizer.kind = OptimizerKind::kNag;
+  SmallRun host(config_, set_up_run(request("host")), make_host_updates);
+  SmallRun device(config_, set_up_run(request("device")), make_device_updates);
+  for (SmallRun* run : {&host, &device}) {
+    for (int i = 0; i < 3; ++i)
+      run->update(0.02, [](SmallRun&) {});
+    run->updates->read();
+  }
+  EXPECT_GT(host.position.logged.aligned_tokens, host.position.logged.target_tokens / 2);
+  expect_same_sums(device.position.logged, host.position.logged);
+  EXPECT_LE(difference(device.parameters.values(), host.parameters.values()), 1e-6);
+}
+
 TEST_F(DeviceUpdates, AreThoseOfOneWhenTwoProcessesShareTheBatches) {
   const auto nothing = [](SmallRun&) {};
   SmallRun one(config_, set_up_run(request("one")), make_device_updates);
@@ -219,6 +236,7 @@ void overflow(SmallRun& run) {
 
 // The model is float32, so that only the arithmetic of scaling is seen.
 TEST_F(DeviceUpdates, ALossScaleChangesNoUpdateButThoseItSkips) {
+  config_.training.guided_alignment = 0.5;
   const auto nothing = [](SmallRun&) {};
   const LossScaling scaling = {.on = true, .growth_interval = 3};
   SmallRun plain(config_, set_up_run(request("plain")), make_device_updates);
@@ -324,6 +342,7 @@ TEST_F(DeviceUpdates, ABrokenLossLeavesTheLossScale) {
 }
 
 TEST_F(DeviceUpdates, SplitBatchesForWhichMemoryIsTooSmall) {
+  config_.training.guided_alignment = 0.5;
   // Batches that need more memory than the parameters do.
   write_pairs("train", 3000, 1, /*reversed=*/true);
   config_.batching.max_tokens = 4000;

@@ -263,6 +263,7 @@ TEST_F(LanguageModelRun, OptionsThatContradictEachOtherNameTheirKey) {
         "model.decoder.max_positions=32"},
        "data.block_tokens must be <= model.decoder.max_positions = 32"},
       {{"decoding.beam=3"}, "[decoding] is for translation"},
+      {{"training.guided_alignment=1"}, "training.guided_alignment is for translation"},
       {{"training.validate_bleu=true"}, "training.validate_bleu is for"},
       {{"training.best_by=bleu"}, "training.best_by = \"bleu\" is for"},
       {{"training.validate_metrics=[\"chrf\"]"}, "training.validate_metrics is for"},

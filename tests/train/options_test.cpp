@@ -37,6 +37,9 @@ TEST(TrainOptions, WrongValuesNameTheirKey) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"training.accumulate=0", "training.accumulate must be >= 1, but got 0"},
       {"training.label_smoothing=1", "training.label_smoothing must be >= 0"},
+      {"training.guided_alignment=-0.5",
+       "training.guided_alignment must be a number >= 0, but got -0.5"},
+      {"training.guided_alignment=nan", "training.guided_alignment must be a finite number"},
       {"training.log_every=0", "training.log_every must be >= 1, but got 0"},
       {"training.keep_last=-1", "training.keep_last must be >= 0, but got -1"},
       {"training.threads=-2", "training.threads must be >= 0, but got -2"},

@@ -1,6 +1,6 @@
 #include "train/progress.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <pty.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -134,6 +134,15 @@ TEST(Records, TheLineSaysWhatTheRecordHolds) {
   EXPECT_EQ(
       validation_record(position, result)["signatures"],
       Json({{"bleu", "nrefs:1|tok:13a"}, {"chrf", "nrefs:1|nc:6"}}));
+}
+
+TEST(Records, TheLossOfAnAlignmentIsBaseTwoPerAlignedToken) {
+  Position position;
+  position.logged = {.loss = 1, .nll = 1, .alignment = 3 * std::log(2.0), .target_tokens = 9};
+  EXPECT_FALSE(train_record(position).contains("alignment_base2"));
+  position.logged.aligned_tokens = 2;
+  EXPECT_DOUBLE_EQ(train_record(position)["alignment_base2"].get<double>(), 1.5);
+  EXPECT_THAT(record_line(train_record(position)), ::testing::HasSubstr("  alignment 1.500  "));
 }
 
 TEST(Records, AWindowOfSkippedUpdatesHasNoLoss) {

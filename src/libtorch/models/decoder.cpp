@@ -27,12 +27,16 @@ DecoderLayerImpl::DecoderLayerImpl(
 }
 
 at::Tensor DecoderLayerImpl::finish(
-    at::Tensor y, const at::Tensor& residual, const CrossMemory* memory, DropoutPlan& plan) const {
+    at::Tensor y,
+    const at::Tensor& residual,
+    const CrossMemory* memory,
+    DropoutPlan& plan,
+    HeadLook* look) const {
   y = add_and_norm(y, residual, block_norm_, norm_, dropout_, plan);
   if (cross_attention_) {
     SEQCONV_CHECK(memory, "a translation model's decoder needs a source");
     const at::Tensor z =
-        cross_attention_->forward(maybe_norm(y, cross_attention_norm_, norm_), *memory, plan);
+        cross_attention_->forward(maybe_norm(y, cross_attention_norm_, norm_), *memory, plan, look);
     y = add_and_norm(z, y, cross_attention_norm_, norm_, dropout_, plan);
   }
   const at::Tensor f = feed_forward_->forward(maybe_norm(y, feed_forward_norm_, norm_), plan);
@@ -40,9 +44,9 @@ at::Tensor DecoderLayerImpl::finish(
 }
 
 at::Tensor DecoderLayerImpl::forward(
-    const at::Tensor& x, const CrossMemory* memory, DropoutPlan& plan) const {
+    const at::Tensor& x, const CrossMemory* memory, DropoutPlan& plan, HeadLook* look) const {
   const at::Tensor y = mixer_->forward(maybe_norm(x, block_norm_, norm_), {}, plan);
-  return finish(y, x, memory, plan);
+  return finish(y, x, memory, plan, look);
 }
 
 at::Tensor DecoderLayerImpl::step(
@@ -109,10 +113,12 @@ std::vector<CrossMemory> DecoderImpl::memories(
 at::Tensor DecoderImpl::forward(
     const at::Tensor& target_in,
     const std::vector<CrossMemory>& memories,
-    DropoutPlan& plan) const {
+    DropoutPlan& plan,
+    LayerLook* look) const {
   at::Tensor x = embedding_->forward(target_in, plan);  // [B, T, C]
   for (size_t i = 0; i < layers_.size(); ++i)
-    x = layers_[i]->forward(x, memory_of(memories, i), plan);
+    x = layers_[i]->forward(
+        x, memory_of(memories, i), plan, look != nullptr && look->layer == i ? look : nullptr);
   return final_norm_.is_empty() ? x : final_norm_->forward(x);
 }
 
@@ -123,6 +129,18 @@ at::Tensor DecoderImpl::source_shares(
   for (size_t i = 0; i < layer; ++i)
     x = layers_[i]->forward(x, &memories[i], evaluation);
   return layers_[layer]->source_shares(x, memories[layer]);
+}
+
+void DecoderImpl::visit_source_shares(
+    const at::Tensor& target_in,
+    const std::vector<CrossMemory>& memories,
+    const std::function<void(int64_t layer, const at::Tensor& shares)>& take) const {
+  DropoutPlan evaluation;
+  at::Tensor x = embedding_->forward(target_in, evaluation);  // [B, T, C]
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    take(static_cast<int64_t>(i), layers_[i]->source_shares(x, memories[i]));
+    x = layers_[i]->forward(x, &memories[i], evaluation);
+  }
 }
 
 DecoderState DecoderImpl::initial_state(int64_t rows) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "libtorch/models/layer_parts.h"
 #include "libtorch/nn/attention.h"
 
@@ -21,7 +23,11 @@ class DecoderLayerImpl : public torch::nn::Module {
 
   /// x [B, T, C] -> [B, T, C]. Target padding is on the right and the block is
   /// causal, so it needs no mask.
-  at::Tensor forward(const at::Tensor& x, const CrossMemory* memory, DropoutPlan& plan) const;
+  at::Tensor forward(
+      const at::Tensor& x,
+      const CrossMemory* memory,
+      DropoutPlan& plan,
+      HeadLook* look = nullptr) const;
   /// The next inputs x [N, T', C] -> [N, T', C].
   at::Tensor step(
       const at::Tensor& x,
@@ -39,7 +45,11 @@ class DecoderLayerImpl : public torch::nn::Module {
   /// Computes what comes after the block, for both forms. residual and y [B, T,
   /// C].
   at::Tensor finish(
-      at::Tensor y, const at::Tensor& residual, const CrossMemory* memory, DropoutPlan& plan) const;
+      at::Tensor y,
+      const at::Tensor& residual,
+      const CrossMemory* memory,
+      DropoutPlan& plan,
+      HeadLook* look = nullptr) const;
 
   NormPlacement norm_;
   double dropout_;
@@ -49,6 +59,11 @@ class DecoderLayerImpl : public torch::nn::Module {
   LayerNorm cross_attention_norm_{nullptr};
   FeedForward feed_forward_{nullptr};
   LayerNorm feed_forward_norm_{nullptr};
+};
+
+/// Asks for what a head of layer `layer` looks at.
+struct LayerLook : HeadLook {
+  size_t layer = 0;
 };
 
 /// Embedding, layers and, in pre-norm translation models, a final
@@ -68,11 +83,17 @@ class DecoderImpl : public torch::nn::Module {
   at::Tensor forward(
       const at::Tensor& target_in,
       const std::vector<CrossMemory>& memories,
-      DropoutPlan& plan) const;
+      DropoutPlan& plan,
+      LayerLook* look = nullptr) const;
 
   /// Gives the shares of layer `layer`: target_in [B, T] -> [B, H, T, S].
   at::Tensor source_shares(
       const at::Tensor& target_in, const std::vector<CrossMemory>& memories, size_t layer) const;
+  /// Gives `take` those of every layer, the first one first.
+  void visit_source_shares(
+      const at::Tensor& target_in,
+      const std::vector<CrossMemory>& memories,
+      const std::function<void(int64_t layer, const at::Tensor& shares)>& take) const;
 
   /// The source as each layer's cross-attention sees it.
   std::vector<CrossMemory> memories(

@@ -43,10 +43,11 @@ at::Tensor LanguageModelImpl::forward(const at::Tensor& tokens, DropoutPlan& pla
   return decoder_->forward(tokens, {}, plan);
 }
 
-ops::CrossEntropySums LanguageModelImpl::loss(
-    const Batch& batch, const ops::CrossEntropyOptions& options, DropoutPlan& plan) const {
+LossSums LanguageModelImpl::loss(
+    const Batch& batch, const LossOptions& options, DropoutPlan& plan) const {
   const at::Tensor hidden = forward(target_in_tensor(batch), plan);
-  return output_->loss(hidden, target_out_tensor(batch), options, plan);
+  const auto sums = output_->loss(hidden, target_out_tensor(batch), options, plan);
+  return {sums, sums.loss};
 }
 
 at::Tensor LanguageModelImpl::target_log_probabilities(const Batch& batch) const {

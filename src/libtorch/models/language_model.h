@@ -31,10 +31,7 @@ class LanguageModelImpl : public SequenceModel {
   /// tokens [B, T] int64 -> hidden states [B, T, C].
   at::Tensor forward(const at::Tensor& tokens, DropoutPlan& plan) const;
 
-  ops::CrossEntropySums loss(
-      const Batch& batch,
-      const ops::CrossEntropyOptions& options,
-      DropoutPlan& plan) const override;
+  LossSums loss(const Batch& batch, const LossOptions& options, DropoutPlan& plan) const override;
   at::Tensor target_log_probabilities(const Batch& batch) const override;
   const ModelOptions& options() const override { return options_; }
   at::Device device() const override;

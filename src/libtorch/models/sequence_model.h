@@ -10,12 +10,27 @@
 
 namespace seqconv::internal {
 
+/// Says what the loss of a batch is.
+struct LossOptions : ops::CrossEntropyOptions {
+  /// Weight of the loss of a batch's links (guided_alignment.h); 0: there is none.
+  double guided_alignment = 0;
+};
+
+/// Summed losses of a batch.
+struct LossSums : ops::CrossEntropySums {
+  /// [] what is minimised, differentiable: the loss, and with guided alignment its weighted
+  /// loss. Its gradient is the scaled one where a scale is given.
+  at::Tensor objective;
+  at::Tensor alignment;        ///< [] of the tokens that have links; undefined: none was asked for
+  int64_t aligned_tokens = 0;  ///< their number
+};
+
 /// The model as training, validation and scoring see it, whatever its task.
 class SequenceModel : public torch::nn::Module {
  public:
   /// Summed losses of a batch (teacher forcing), differentiable.
-  virtual ops::CrossEntropySums loss(
-      const Batch& batch, const ops::CrossEntropyOptions& options, DropoutPlan& plan) const = 0;
+  virtual LossSums loss(
+      const Batch& batch, const LossOptions& options, DropoutPlan& plan) const = 0;
   /// Natural log-probability of every target token [B, T], 0 at padding.
   virtual at::Tensor target_log_probabilities(const Batch& batch) const = 0;
 

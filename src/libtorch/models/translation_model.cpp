@@ -4,10 +4,12 @@
 
 #include "libtorch/models/decoder.h"
 #include "libtorch/models/encoder.h"
+#include "libtorch/models/guided_alignment.h"
 #include "libtorch/models/output_layer.h"
 #include "libtorch/models/tensors.h"
 #include "libtorch/nn/vocabulary_bands.h"
 #include "model/parameters.h"
+#include "search/alignment_options.h"
 
 namespace seqconv::internal {
 
@@ -54,18 +56,27 @@ at::Device TranslationModelImpl::device() const {
 }
 
 at::Tensor TranslationModelImpl::decode(
-    const EncoderOutput& memory, const at::Tensor& target_in, DropoutPlan& plan) const {
+    const EncoderOutput& memory,
+    const at::Tensor& target_in,
+    DropoutPlan& plan,
+    LayerLook* look) const {
   const auto memories = decoder_->memories(
       memory.states, lengths_if_padded(memory.lengths, memory.states.size(1), device()));
-  return decoder_->forward(target_in, memories, plan);
+  return decoder_->forward(target_in, memories, plan, look);
 }
 
-ops::CrossEntropySums TranslationModelImpl::loss(
-    const Batch& batch, const ops::CrossEntropyOptions& options, DropoutPlan& plan) const {
+LossSums TranslationModelImpl::loss(
+    const Batch& batch, const LossOptions& options, DropoutPlan& plan) const {
   const EncoderOutput memory = encode(source_tensor(batch), source_length_tensor(batch), plan);
+  const bool guided = options.guided_alignment > 0 && !batch.links.empty();
+  const AlignmentOptions wanted = AlignmentOptions::guided(options_.decoder.layers);
+  LayerLook look{{.head = wanted.heads.front()}, static_cast<size_t>(wanted.layer)};
   const at::Tensor hidden =  // [B, T, C]
-      decode(memory, target_in_tensor(batch), plan);
-  return output_->loss(hidden, target_out_tensor(batch), options, plan);
+      decode(memory, target_in_tensor(batch), plan, guided ? &look : nullptr);
+  const auto sums = output_->loss(hidden, target_out_tensor(batch), options, plan);
+  if (!guided)
+    return {sums, sums.loss};
+  return add_guided_alignment(sums, look.log_shares, batch, options);
 }
 
 at::Tensor TranslationModelImpl::target_log_probabilities(const Batch& batch) const {
@@ -78,6 +89,20 @@ at::Tensor TranslationModelImpl::target_log_probabilities(const Batch& batch) co
   const at::Tensor target = target_out_tensor(batch);
   return output_->target_log_probabilities(hidden, target)
       .masked_fill(ops::to_device(target.eq(kPadId), device()), 0);
+}
+
+void TranslationModelImpl::visit_source_shares(
+    const Batch& batch,
+    const std::function<void(int64_t layer, const at::Tensor& shares)>& take) const {
+  at::NoGradGuard no_grad;
+  DropoutPlan evaluation;
+  const EncoderOutput memory =
+      encode(source_tensor(batch), source_length_tensor(batch), evaluation);
+  decoder_->visit_source_shares(
+      target_in_tensor(batch),
+      decoder_->memories(
+          memory.states, lengths_if_padded(memory.lengths, memory.states.size(1), device())),
+      take);
 }
 
 at::Tensor TranslationModelImpl::source_shares(

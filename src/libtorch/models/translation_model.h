@@ -2,6 +2,7 @@
 
 #include <torch/nn/pimpl.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -20,6 +21,7 @@ struct EncoderOutput {
 class EncoderImpl;
 class DecoderImpl;
 class OutputLayerImpl;
+struct LayerLook;
 
 /// Encoder-decoder of semantics.md 2.1. Returns hidden states; an output layer
 /// turns them into losses, log-probabilities or candidates.
@@ -42,17 +44,21 @@ class TranslationModelImpl : public SequenceModel {
       const at::Tensor& source, const at::Tensor& lengths, DropoutPlan& plan) const;
   /// target_in [B, T] -> hidden states [B, T, C].
   at::Tensor decode(
-      const EncoderOutput& memory, const at::Tensor& target_in, DropoutPlan& plan) const;
+      const EncoderOutput& memory,
+      const at::Tensor& target_in,
+      DropoutPlan& plan,
+      LayerLook* look = nullptr) const;
 
-  ops::CrossEntropySums loss(
-      const Batch& batch,
-      const ops::CrossEntropyOptions& options,
-      DropoutPlan& plan) const override;
+  LossSums loss(const Batch& batch, const LossOptions& options, DropoutPlan& plan) const override;
   at::Tensor target_log_probabilities(const Batch& batch) const override;
   /// The shares of each head's look at the source in a layer of the decoder, without
   /// gradient: [B, H, T, S]. Row i of the targets' batch has source i of its own batch, or the
   /// only one.
   at::Tensor source_shares(const Batch& sources, const Batch& targets, int64_t layer) const;
+  /// Gives `take` those of every layer, of one run of encoder and decoder.
+  void visit_source_shares(
+      const Batch& batch,
+      const std::function<void(int64_t layer, const at::Tensor& shares)>& take) const;
   const ModelOptions& options() const override { return options_; }
   at::Device device() const override;
   int64_t source_vocabulary() const { return source_vocabulary_; }

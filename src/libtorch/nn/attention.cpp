@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
@@ -32,14 +33,31 @@ at::Tensor join_heads(const at::Tensor& x) {
   return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
 }
 
-/// softmax(query key^T / sqrt(R)), [N, H, T, S].
-at::Tensor probabilities_of(
+/// query key^T / sqrt(R), [..., T, S], -infinity where the mask says so.
+at::Tensor scores_of(
     const at::Tensor& query, const at::Tensor& key, const std::optional<at::Tensor>& mask) {
   const double scale = 1.0 / std::sqrt(static_cast<double>(query.size(-1)));
   at::Tensor scores = at::matmul(query * scale, key.transpose(-1, -2));
   if (mask)
     scores = scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
-  return at::softmax(scores, -1);
+  return scores;
+}
+
+/// softmax(query key^T / sqrt(R)), [N, H, T, S].
+at::Tensor probabilities_of(
+    const at::Tensor& query, const at::Tensor& key, const std::optional<at::Tensor>& mask) {
+  return at::softmax(scores_of(query, key, mask), -1);
+}
+
+/// Its logarithm of one head, in float32 of 16 bits: query [B, T, R], key [B, S, R], mask
+/// [B, 1, 1, S] -> [B, T, S].
+at::Tensor log_probabilities_of(
+    const at::Tensor& query, const at::Tensor& key, const std::optional<at::Tensor>& mask) {
+  const auto type = query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  return at::log_softmax(
+      scores_of(
+          query.to(type), key.to(type), mask ? std::optional(mask->select(1, 0)) : std::nullopt),
+      -1);
 }
 
 /// The mask of local_attention, [1 or B, 1, T, T], or empty: all is seen.
@@ -283,15 +301,14 @@ void CrossMemory::keep(const at::Tensor& sentences) {
 }
 
 at::Tensor CrossAttentionImpl::forward(
-    const at::Tensor& x, const CrossMemory& memory, DropoutPlan& plan) const {
-  const at::Tensor query = to_places(query_proj_->forward(x), memory);
-  const at::Tensor y = join_heads(attend(
-      split_heads(query, options_.heads),
-      memory.keys,
-      memory.values,
-      memory.mask,
-      options_.dropout,
-      plan));
+    const at::Tensor& x, const CrossMemory& memory, DropoutPlan& plan, HeadLook* look) const {
+  const at::Tensor query =  // [M, H, W * T, R]
+      split_heads(to_places(query_proj_->forward(x), memory), options_.heads);
+  if (look != nullptr)
+    look->log_shares = log_probabilities_of(
+        query.select(1, look->head), memory.keys.select(1, look->head), memory.mask);
+  const at::Tensor y =
+      join_heads(attend(query, memory.keys, memory.values, memory.mask, options_.dropout, plan));
   return out_proj_->forward(from_places(y, x.size(1), memory.rows));
 }
 

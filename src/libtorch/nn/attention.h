@@ -123,6 +123,12 @@ struct CrossMemory {
   void keep(const at::Tensor& sentences);
 };
 
+/// Asks for what a head of a layer looks at in the source, which a forward pass fills in.
+struct HeadLook {
+  int64_t head = 0;
+  at::Tensor log_shares;  ///< [B, T, S] natural logarithms, differentiable, without dropout
+};
+
 struct CrossAttentionOptions {
   int64_t channels = 0;  ///< C
   int64_t heads = 1;     ///< H, divides C
@@ -138,8 +144,13 @@ class CrossAttentionImpl : public torch::nn::Module {
 
   /// states [B, S, C]; lengths [B] or empty (nothing is padded).
   CrossMemory memory(const at::Tensor& states, const std::optional<at::Tensor>& lengths) const;
-  /// x [N, T, C], each row for the sentence that `memory` says -> [N, T, C].
-  at::Tensor forward(const at::Tensor& x, const CrossMemory& memory, DropoutPlan& plan) const;
+  /// x [N, T, C], each row for the sentence that `memory` says -> [N, T, C]. A look is of row
+  /// i at sentence i.
+  at::Tensor forward(
+      const at::Tensor& x,
+      const CrossMemory& memory,
+      DropoutPlan& plan,
+      HeadLook* look = nullptr) const;
   /// The probabilities that forward() weighs source positions by, without dropout, row i
   /// for sentence i: x [B, T, C] -> [B, H, T, S].
   at::Tensor probabilities(const at::Tensor& x, const CrossMemory& memory) const;

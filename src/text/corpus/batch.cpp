@@ -105,6 +105,11 @@ Batch cut_rows(const Batch& batch, int64_t first, int64_t count) {
   cut(part.target_out, batch.target_steps);
   cut(part.target_lengths, 1);
   cut(part.pairs, 1);
+  std::erase_if(part.links, [&](const BatchLink& link) {
+    return link.row < first || link.row >= first + count;
+  });
+  for (BatchLink& link : part.links)
+    link.row -= first;
   part.target_tokens =
       std::accumulate(part.target_lengths.begin(), part.target_lengths.end(), int64_t{0});
   return part;

@@ -6,6 +6,15 @@
 
 namespace seqconv::internal {
 
+/// Two tokens of a row that translate each other, by their places without padding.
+struct BatchLink {
+  int64_t row = 0;
+  int64_t source = 0;
+  int64_t target = 0;
+
+  bool operator==(const BatchLink&) const = default;
+};
+
 /// One batch of sentence pairs or of a language model's samples, padded on the
 /// right with <pad>. Letters as in docs/shapes.md: B rows, S source steps, T
 /// target steps. Samples of a language model have no source: S = 0, nothing in
@@ -22,6 +31,7 @@ struct Batch {
   std::vector<int64_t> target_lengths;  ///< [B], </s> counted
   int64_t target_tokens = 0;            ///< sum of target_lengths
   std::vector<int64_t> pairs;           ///< [B], sample in the corpus
+  std::vector<BatchLink> links;         ///< by row; none unless they were asked for
 };
 
 /// Pads ids (without </s>) into a batch. `targets` may be empty: then only the

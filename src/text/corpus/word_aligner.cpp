@@ -1,7 +1,7 @@
 #include "text/corpus/word_aligner.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 namespace seqconv::internal {
 namespace {
@@ -12,37 +12,49 @@ constexpr float kLeast = 1e-4F;
 /// word without translation, which comes with many, would else be linked to one.
 constexpr float kLeastInBoth = 0.1F;
 
+/// About so many pairs tell the order of words.
+constexpr int64_t kOrderPairs = 5000;
+
 using Ids = std::span<const int32_t>;
 
 float probability(const std::vector<WordProbability>& row, int32_t word) {
-  const auto found = std::ranges::lower_bound(row, word, {}, &WordProbability::word);
-  return found != row.end() && found->word == word ? found->probability : 0;
+  // A binary search without jumps, which the processor would guess wrong half the time.
+  const WordProbability* at = row.data();
+  for (size_t left = row.size(); left > 1;) {
+    const size_t half = left / 2;
+    at += at[half - 1].word < word ? half : 0;
+    left -= half;
+  }
+  return !row.empty() && at->word == word ? at->probability : 0;
 }
 
-/// The place in `from` of the word that most probably makes each word of `to`; -1: none.
-std::vector<int64_t> best_places(
+/// The places in `from` of the word that most probably makes each word of `to`.
+std::vector<Places> best_places(
     const std::vector<std::vector<WordProbability>>& rows, Ids from, Ids to) {
-  std::vector<int64_t> places;
-  const auto distance = [&](size_t i, size_t j) {
-    return std::abs(
-        static_cast<double>(i) / static_cast<double>(from.size()) -
-        static_cast<double>(j) / static_cast<double>(to.size()));
-  };
-  for (size_t j = 0; j < to.size(); ++j) {
-    int64_t best = -1;
-    float most = kLeast;
-    for (size_t i = 0; i < from.size(); ++i) {
-      const float own = probability(rows[static_cast<size_t>(from[i])], to[j]);
-      const bool nearer =
-          own == most && best >= 0 && distance(i, j) < distance(static_cast<size_t>(best), j);
-      if (own <= most && !nearer)
-        continue;
-      most = own;
-      best = static_cast<int64_t>(i);
+  std::vector<Places> places(to.size());
+  std::vector<float> most(to.size(), kLeast);
+  for (size_t i = 0; i < from.size(); ++i) {  // outside: the cache holds its row
+    const std::vector<WordProbability>& row = rows[static_cast<size_t>(from[i])];
+    for (size_t j = 0; j < to.size(); ++j) {
+      const float own = probability(row, to[j]);
+      if (own > most[j])
+        places[j].clear();
+      most[j] = std::max(most[j], own);
+      if (own == most[j] && own > kLeast)
+        places[j].push_back(static_cast<int64_t>(i));
     }
-    places.push_back(best);
   }
   return places;
+}
+
+/// Probabilities that matter.
+std::vector<std::vector<WordProbability>> learn_rows(const IbmModel1& model, int64_t iterations) {
+  auto rows = model.learn(iterations);
+  for (auto& row : rows) {
+    std::erase_if(row, [](const WordProbability& entry) { return entry.probability <= kLeast; });
+    row.shrink_to_fit();
+  }
+  return rows;
 }
 
 /// Links of a pair, grown from those of both directions.
@@ -120,14 +132,28 @@ class Grid {
 WordAligner::WordAligner(int64_t source_words, int64_t target_words)
     : to_target_(source_words, target_words), to_source_(target_words, source_words) {}
 
-void WordAligner::add(Ids source, Ids target) {
+bool WordAligner::add(Ids source, Ids target) {
+  const int64_t products = std::ssize(source) * std::ssize(target);
+  if (products_ + products > kMostProducts)
+    return false;
   to_target_.add(source, target);
   to_source_.add(target, source);
+  products_ += products;
+  return true;
 }
 
 void WordAligner::learn(int64_t iterations) {
-  target_rows_ = to_target_.learn(iterations);
-  source_rows_ = to_source_.learn(iterations);
+  target_rows_ = learn_rows(to_target_, iterations);
+  source_rows_ = learn_rows(to_source_, iterations);
+  const int64_t stride = to_target_.pairs() / kOrderPairs + 1;
+  for (int64_t pair = 0; pair < to_target_.pairs(); pair += stride) {
+    const Ids source = to_target_.source(pair), target = to_target_.target(pair);
+    source_order_.add(best_places(target_rows_, source, target));
+    target_order_.add(best_places(source_rows_, target, source));
+  }
+  const auto words = [](const Rows& rows) { return std::ssize(rows); };
+  to_target_ = IbmModel1(words(target_rows_), words(source_rows_));
+  to_source_ = IbmModel1(words(source_rows_), words(target_rows_));
 }
 
 std::vector<AlignedTokens> WordAligner::align(Ids source, Ids target) const {
@@ -137,8 +163,10 @@ std::vector<AlignedTokens> WordAligner::align(Ids source, Ids target) const {
         probability(source_rows_[static_cast<size_t>(to)], from) >= kLeastInBoth;
   };
   Grid grid(source.size(), target.size());
-  const std::vector<int64_t> of_target = best_places(target_rows_, source, target);
-  const std::vector<int64_t> of_source = best_places(source_rows_, target, source);
+  const std::vector<int64_t> of_target =
+      source_order_.choose(best_places(target_rows_, source, target), std::ssize(source));
+  const std::vector<int64_t> of_source =
+      target_order_.choose(best_places(source_rows_, target, source), std::ssize(target));
   const auto vote = [&](int64_t s, int64_t t) {
     const bool agreed =
         of_target[static_cast<size_t>(t)] == s && of_source[static_cast<size_t>(s)] == t;

@@ -58,11 +58,11 @@ struct Step {
   std::map<std::string, at::Tensor> gradients;
 };
 
-ops::CrossEntropyOptions loss_options(const std::string& name) {
+LossOptions loss_options(const std::string& name) {
   if (name == "all")
-    return {.smoothing = 0.1, .form = ops::SmoothingForm::kAll};
+    return {{.smoothing = 0.1, .form = ops::SmoothingForm::kAll}};
   if (name == "others")
-    return {.smoothing = 0.1, .form = ops::SmoothingForm::kOthers};
+    return {{.smoothing = 0.1, .form = ops::SmoothingForm::kOthers}};
   return {};  // cross-entropy, also of the adaptive softmax
 }
 

@@ -43,13 +43,24 @@ std::vector<at::Tensor> gradients(
     std::optional<at::ScalarType> activations = {}) {
   DropoutPlan plan({.seed = 1, .update = 2, .micro_batch = 3}, model.device());
   plan.set_activation_type(activations);
-  ops::CrossEntropyOptions options;
+  LossOptions options;
   options.smoothing = smoothing;
+  options.guided_alignment = 0.5;
   const auto sums = model.loss(batch, options, plan);
   EXPECT_EQ(sums.loss.device(), model.device());
   EXPECT_EQ(sums.nll.device(), model.device());
   EXPECT_NE(sums.loss.scalar_type(), at::kBFloat16);
-  return torch::autograd::grad({sums.loss}, model.parameters());
+  EXPECT_EQ(sums.objective.device(), model.device());
+  return torch::autograd::grad({sums.objective}, model.parameters());
+}
+
+/// The batch with links in each row.
+Batch linked(Batch batch) {
+  for (int64_t row = 0; row < batch.rows; ++row)
+    for (const int64_t target : {0, 1})
+      for (int64_t source = 0; source <= target; ++source)
+        batch.links.push_back({row, source, target});
+  return batch;
 }
 
 void expect_there(const std::vector<at::Tensor>& tensors, at::Device device) {
@@ -63,7 +74,7 @@ TEST_P(TranslationOnDevice, LearnsAndDecodesWithoutReadingIt) {
   const ModelOptions options = with_dropout(GetParam().options);
   const TranslationModel model(options, kWords, kWords, 7, at::kMeta);
   expect_there(model->parameters(), at::kMeta);
-  const Batch batch = testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3);
+  const Batch batch = linked(testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3));
   for (const auto& activations : kActivations)
     EXPECT_THAT(
         calls_of_mixed_devices(
@@ -156,10 +167,11 @@ std::vector<at::Tensor> gradients_of_parts(
         {.seed = 1, .update = 2, .micro_batch = 3},
         at::kCPU,
         {first, count, {before, before + first * batch.target_steps}});
-    ops::CrossEntropyOptions options;
+    LossOptions options;
     options.smoothing = smoothing;
+    options.guided_alignment = 0.5;
     const Batch part = cut_rows(batch, first, count);
-    const auto loss = model.loss(part, options, plan).loss;
+    const auto loss = model.loss(part, options, plan).objective;
     const auto grads = torch::autograd::grad({loss}, model.parameters(), {}, {}, false, true);
     for (size_t i = 0; i < grads.size(); ++i) {
       if (first == 0)
@@ -189,7 +201,7 @@ TEST_P(TranslationOnDevice, PartsOfABatchAddUpToTheWhole) {
   TranslationModel model(with_dropout(GetParam().options), kWords, kWords, 7);
   model->to(at::kDouble);
   expect_parts_add_up(
-      *model, testing::random_batch({{5, 7}, {3, 4}, {6, 2}, {2, 3}}, kWords, 3), 0.1);
+      *model, linked(testing::random_batch({{5, 7}, {3, 4}, {6, 2}, {2, 3}}, kWords, 3)), 0.1);
 }
 
 TEST_P(LanguageModelOnDevice, PartsOfABatchAddUpToTheWhole) {
@@ -249,7 +261,7 @@ void expect_same_candidates(
 TEST(ModelsOnCuda, EqualThoseOfTheCpu) {
   SEQCONV_REQUIRE_DEVICE(at::kCUDA);
   ops::set_cuda_defaults();
-  const Batch batch = testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3);
+  const Batch batch = linked(testing::random_batch({{5, 7}, {3, 4}, {6, 2}}, kWords, 3));
   for (const testing::Variant& variant : testing::all_variants()) {
     SCOPED_TRACE(variant.name);
     const ModelOptions options = with_dropout(variant.options);

@@ -199,7 +199,7 @@ TEST_P(TranslationModelTest, PaddingDoesNotChangeGradients) {
     FlatParameters flat(*model);
     for (const Batch& batch : batches) {
       DropoutPlan plan;
-      model->loss(batch, {.smoothing = 0.1}, plan).loss.backward();
+      model->loss(batch, {{.smoothing = 0.1}}, plan).loss.backward();
     }
     return flat.gradients().clone();
   };
@@ -217,7 +217,7 @@ TEST_P(TranslationModelTest, DirectionalDerivativeMatchesFiniteDifferences) {
   const Batch batch = random_batch({{5, 6}, {8, 4}}, 40, 3);
   const auto loss = [&] {
     DropoutPlan plan;
-    return model->loss(batch, {.smoothing = 0.1}, plan).loss;
+    return model->loss(batch, {{.smoothing = 0.1}}, plan).loss;
   };
   loss().backward();
   const at::Tensor direction = flat.gradients() / flat.gradients().norm();
@@ -238,7 +238,7 @@ TEST_P(TranslationModelTest, EveryParameterLearnsInOneStep) {
   const Batch batch = random_batch({{5, 16}, {18, 4}}, 40, 3);
   const auto loss = [&] {
     DropoutPlan plan({1, 1, 0});
-    return model->loss(batch, {.smoothing = 0.1}, plan).loss;
+    return model->loss(batch, {{.smoothing = 0.1}}, plan).loss;
   };
   const at::Tensor before = loss();
   before.backward();
