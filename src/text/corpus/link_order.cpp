@@ -8,21 +8,22 @@
 namespace seqconv::internal {
 namespace {
 
-constexpr int64_t kNear = 4;  // jumps with a bucket of their own
+constexpr int64_t kNearJumps = 4;  // jumps with a bucket of their own
 /// Decides between equal jumps, and is too small to outweigh what was learned.
 constexpr double kDistanceWeight = 1e-6;
 
 /// The number of jumps that share a bucket, by its distance from the middle.
 int64_t bucket_width(int64_t bucket) {
-  return bucket <= kNear ? 1 : kNear << (bucket - kNear - 1);
+  return bucket <= kNearJumps ? 1 : kNearJumps << (bucket - kNearJumps - 1);
 }
 
 }  // namespace
 
 size_t LinkOrder::bucket(int64_t jump) {
   const int64_t far = std::abs(jump);
-  const int64_t distance =
-      far <= kNear ? far : kNear + std::bit_width(static_cast<uint64_t>((far - 1) / kNear));
+  const int64_t distance = far <= kNearJumps
+      ? far
+      : kNearJumps + std::bit_width(static_cast<uint64_t>((far - 1) / kNearJumps));
   const int64_t own = std::min(distance, kBuckets);
   return static_cast<size_t>(jump < 0 ? kBuckets - own : kBuckets + own);
 }
