@@ -89,7 +89,7 @@ TEST_P(GuidedModel, LearnsWhatTranslationReads) {
   const Batch batch = linked_batch();
   const auto read = AlignmentOptions::guided(GetParam().options.decoder.layers);
   const double wanted =
-      slow_loss(mean_of_heads(model_->source_shares(batch, read.layer), batch, read), batch);
+      slow_loss(mean_of_heads(model_->source_shares(batch, batch, read.layer), batch, read), batch);
   const LossSums sums = loss(batch, 0.5);
   EXPECT_EQ(sums.aligned_tokens, 5);
   EXPECT_NEAR(sums.alignment.item<double>(), wanted, 1e-5 * wanted);
