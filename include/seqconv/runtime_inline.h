@@ -403,6 +403,22 @@ std::vector<Own> call_list(size_t count, const CancelToken& cancel, const Make& 
   return results;
 }
 
+/// Results of translations or summaries, by the function of C for them.
+template <class Function>
+std::vector<TranslationResult> call_translations(
+    const Model& model,
+    const std::vector<TranslationRequest>& requests,
+    const CancelToken& cancel,
+    Function function) {
+  return guarded([&] {
+    const std::deque<GivenTranslation> given(requests.begin(), requests.end());
+    const auto seen = seen_of(given);
+    return call_list<TranslationResult>(requests.size(), cancel, [&](const seqconv_call& call) {
+      return function(model.get(), seen.data(), static_cast<int64_t>(seen.size()), &call, nullptr);
+    });
+  });
+}
+
 }  // namespace seqconv::detail
 
 namespace seqconv {
@@ -432,15 +448,7 @@ inline Translation Translator::translate(std::string_view text) const {
 
 inline std::vector<TranslationResult> Translator::translate(
     const std::vector<TranslationRequest>& requests, const CancelToken& cancel) const {
-  return detail::guarded([&] {
-    const std::deque<detail::GivenTranslation> given(requests.begin(), requests.end());
-    const auto seen = detail::seen_of(given);
-    return detail::call_list<TranslationResult>(
-        requests.size(), cancel, [&](const seqconv_call& call) {
-          return seqconv_translate(
-              model_.get(), seen.data(), static_cast<int64_t>(seen.size()), &call, nullptr);
-        });
-  });
+  return detail::call_translations(model_, requests, cancel, seqconv_translate);
 }
 
 inline void Translator::translate(
@@ -502,15 +510,7 @@ inline TranslationResult Translator::stream(
 
 inline std::vector<TranslationResult> Translator::summarise(
     const std::vector<TranslationRequest>& requests, const CancelToken& cancel) const {
-  return detail::guarded([&] {
-    const std::deque<detail::GivenTranslation> given(requests.begin(), requests.end());
-    const auto seen = detail::seen_of(given);
-    return detail::call_list<TranslationResult>(
-        requests.size(), cancel, [&](const seqconv_call& call) {
-          return seqconv_summarise(
-              model_.get(), seen.data(), static_cast<int64_t>(seen.size()), &call, nullptr);
-        });
-  });
+  return detail::call_translations(model_, requests, cancel, seqconv_summarise);
 }
 
 inline std::future<TranslationResult> Translator::translate_async(

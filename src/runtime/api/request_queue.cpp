@@ -14,6 +14,11 @@ namespace {
 
 /// Requests that one thread takes at a time, at most.
 constexpr size_t kMostTogether = 64;
+/// Fewer than these are not shared out among threads: a batch of few takes about as long.
+constexpr size_t kFewTogether = 8;
+/// Requests that come one right after the other are waited for so long, and no longer in all.
+constexpr std::chrono::microseconds kNextWithin(50);
+constexpr std::chrono::milliseconds kGatherMost(1);
 /// Time between two looks at requests that wait while all threads are busy.
 constexpr std::chrono::milliseconds kSweepEvery(10);
 
@@ -33,6 +38,7 @@ class RequestQueue::Workers {
   void start_thread();
   void work();
   bool take(Requests& taken);
+  void gather(std::unique_lock<std::mutex>& lock) const;
   void answer_all(Requests& taken) noexcept;
   void sweep();
 
@@ -47,7 +53,6 @@ class RequestQueue::Workers {
   // Under the lock:
   Requests waiting_;
   size_t idle_ = 0;  // threads
-  size_t busy_ = 0;
   std::vector<std::thread> threads_;
 };
 
@@ -93,25 +98,36 @@ void RequestQueue::Workers::start_thread() {
 }
 
 void RequestQueue::Workers::work() {
-  for (Requests taken; take(taken); taken.clear()) {
+  for (Requests taken; take(taken); taken.clear())
     answer_all(taken);
-    const std::lock_guard lock(mutex_);
-    --busy_;
+}
+
+/// Waits as long as requests keep coming, so that they share a batch.
+void RequestQueue::Workers::gather(std::unique_lock<std::mutex>& lock) const {
+  const Clock::time_point end = Clock::now() + kGatherMost;
+  for (size_t before = 0; !stopping_ && waiting_.size() > before && Clock::now() < end;) {
+    before = waiting_.size();
+    if (before >= most_threads_ * kMostTogether)
+      return;
+    lock.unlock();
+    std::this_thread::sleep_for(kNextWithin);
+    lock.lock();
   }
 }
 
 bool RequestQueue::Workers::take(Requests& taken) {
   std::unique_lock lock(mutex_);
   ++idle_;
-  changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+  do {
+    changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+    gather(lock);
+  } while (!stopping_ && waiting_.empty());  // others may have taken all
   --idle_;
   if (stopping_)
     return false;
-  // Threads without work shall have their share, those that have just been
-  // started too.
-  const size_t free = most_threads_ - busy_++;
-  const size_t share = (waiting_.size() + free - 1) / free;
-  const size_t count = std::min(share, kMostTogether);
+  // Other threads shall have their share, those too that are at work and soon done with it.
+  const size_t share = (waiting_.size() + most_threads_ - 1) / most_threads_;
+  const size_t count = std::min(std::max(share, kFewTogether), kMostTogether);
   // Those that are not alike would come after these, not beside them. The first
   // is taken whatever it is: NaN is not even equal to itself.
   const Request& first = waiting_.front();
