@@ -75,11 +75,8 @@ void cumulative_average_step(
   average<S>(args, nullptr, average_ops<S>(best_isa()).forward, parallel_for);
 }
 
-SEQCONV_INSTANTIATE(cumulative_average);
-template decltype(cumulative_average<BFloat16>) cumulative_average<BFloat16>;
-SEQCONV_INSTANTIATE(cumulative_average_backward);
-template decltype(cumulative_average_backward<BFloat16>) cumulative_average_backward<BFloat16>;
-SEQCONV_INSTANTIATE(cumulative_average_step);
-template decltype(cumulative_average_step<BFloat16>) cumulative_average_step<BFloat16>;
+SEQCONV_INSTANTIATE_STORED(cumulative_average);
+SEQCONV_INSTANTIATE_STORED(cumulative_average_backward);
+SEQCONV_INSTANTIATE_STORED(cumulative_average_step);
 
 }  // namespace seqconv::internal::kernels

@@ -102,8 +102,10 @@ void dynamicconv_forward(const ConvForward<S, L>& args, const Execution& run) {
   template void lightconv_forward(const ConvForward<S, A>&, const Execution&); \
   template void dynamicconv_forward(const ConvForward<S, A>&, const Execution&);
 SEQCONV_INSTANTIATE(float, float)
+#ifndef SEQCONV_FLOAT_ONLY
 SEQCONV_INSTANTIATE(double, double)
 SEQCONV_INSTANTIATE(BFloat16, float)
 template void dynamicconv_forward(const ConvForward<BFloat16, BFloat16>&, const Execution&);
+#endif
 
 }  // namespace seqconv::internal::kernels

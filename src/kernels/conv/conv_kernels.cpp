@@ -42,8 +42,10 @@ const ConvKernels<S, A>& conv_kernels(Isa isa) {
 }
 
 template const ConvKernels<float, float>& conv_kernels(Isa isa);
+#ifndef SEQCONV_FLOAT_ONLY
 template const ConvKernels<double, double>& conv_kernels(Isa isa);
 template const ConvKernels<BFloat16, float>& conv_kernels(Isa isa);
+#endif
 
 }  // namespace seqconv::internal::kernels
 #endif

@@ -133,8 +133,10 @@ void bias_gradient(
   template void dynamicconv_step(const ConvStep<S, A>&, const Execution&); \
   template void bias_gradient(const ConvShape&, const int64_t*, const S*, A*, const Execution&);
 SEQCONV_INSTANTIATE(float, float)
+#ifndef SEQCONV_FLOAT_ONLY
 SEQCONV_INSTANTIATE(double, double)
 SEQCONV_INSTANTIATE(BFloat16, float)
 template void dynamicconv_step(const ConvStep<BFloat16, BFloat16>&, const Execution&);
+#endif
 
 }  // namespace seqconv::internal::kernels

@@ -75,11 +75,13 @@ WordRows random_word_rows(
 }
 
 template const ElementwiseOps<float>& elementwise_ops(Isa isa);
+template const AverageOps<float>& average_ops(Isa isa);
+#ifndef SEQCONV_FLOAT_ONLY
 template const ElementwiseOps<double>& elementwise_ops(Isa isa);
 template const ElementwiseOps<BFloat16>& elementwise_ops(Isa isa);
-template const AverageOps<float>& average_ops(Isa isa);
 template const AverageOps<double>& average_ops(Isa isa);
 template const AverageOps<BFloat16>& average_ops(Isa isa);
+#endif
 
 }  // namespace seqconv::internal::kernels
 #endif

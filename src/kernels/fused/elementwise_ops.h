@@ -85,6 +85,10 @@ template <class S>
 const AverageOps<S>& average_ops(Isa isa);
 RandomWordRows random_word_rows_of(Isa isa);
 
+#ifdef SEQCONV_FLOAT_ONLY
+#define SEQCONV_INSTANTIATE(pass) template decltype(pass<float>) pass<float>
+#define SEQCONV_INSTANTIATE_STORED(pass) SEQCONV_INSTANTIATE(pass)
+#else
 /// Compiles the function template `pass` for both types that are computed in.
 #define SEQCONV_INSTANTIATE(pass)             \
   template decltype(pass<float>) pass<float>; \
@@ -93,5 +97,6 @@ RandomWordRows random_word_rows_of(Isa isa);
 #define SEQCONV_INSTANTIATE_STORED(pass) \
   SEQCONV_INSTANTIATE(pass);             \
   template decltype(pass<BFloat16>) pass<BFloat16>
+#endif
 
 }  // namespace seqconv::internal::kernels

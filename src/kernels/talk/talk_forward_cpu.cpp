@@ -96,8 +96,10 @@ void talk_forward(const TalkForward<S, O>& args, const Execution& run) {
   template void talk_forward(const TalkForward<S, O>&, const Execution&);
 
 SEQCONV_INSTANTIATE(float, float)
+#ifndef SEQCONV_FLOAT_ONLY
 SEQCONV_INSTANTIATE(double, double)
 SEQCONV_INSTANTIATE(BFloat16, BFloat16)
 SEQCONV_INSTANTIATE(BFloat16, float)
+#endif
 
 }  // namespace seqconv::internal::kernels

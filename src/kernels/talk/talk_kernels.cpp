@@ -37,8 +37,10 @@ const TalkKernels<S, A>& talk_kernels(Isa isa) {
 }
 
 template const TalkKernels<float, float>& talk_kernels(Isa isa);
+#ifndef SEQCONV_FLOAT_ONLY
 template const TalkKernels<double, double>& talk_kernels(Isa isa);
 template const TalkKernels<BFloat16, float>& talk_kernels(Isa isa);
+#endif
 
 }  // namespace seqconv::internal::kernels
 #endif

@@ -96,8 +96,10 @@ void talk_step(const TalkStep<S, O>& args, const Execution& run) {
 #define SEQCONV_INSTANTIATE(S, O) template void talk_step(const TalkStep<S, O>&, const Execution&);
 
 SEQCONV_INSTANTIATE(float, float)
+#ifndef SEQCONV_FLOAT_ONLY
 SEQCONV_INSTANTIATE(double, double)
 SEQCONV_INSTANTIATE(BFloat16, BFloat16)
 SEQCONV_INSTANTIATE(BFloat16, float)
+#endif
 
 }  // namespace seqconv::internal::kernels
