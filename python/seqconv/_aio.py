@@ -29,6 +29,9 @@ class Pump:
     @classmethod
     def of_running_loop(cls) -> Pump:
         loop = asyncio.get_running_loop()
+        for other in list(cls._of_loops):
+            if other.is_closed():
+                del cls._of_loops[other]
         pump = cls._of_loops.get(loop)
         if pump is None or pump.queue.process != os.getpid():
             pump = cls._of_loops[loop] = cls()
@@ -52,10 +55,10 @@ class Pump:
             number, result = taken
             try:
                 hear = self._hearers.get(number)
-                if hear is None or hear(result.contents):
+                if hear is None or hear(result):
                     self.remove(number)
             finally:
-                _c.library.result_free(result)
+                self.queue.done()
 
 
 async def wait(model: Model, function: str, request: Request[T]) -> T:
@@ -80,8 +83,9 @@ async def wait(model: Model, function: str, request: Request[T]) -> T:
         raise
     try:
         return await future
-    except asyncio.CancelledError:
+    except BaseException:
         token.cancel()
+        pump.remove(number)
         raise
 
 
@@ -100,7 +104,14 @@ class AsyncStream(Generic[T]):
         self._result: T | None = None
         self._error: BaseException | None = None
         pump = Pump.of_running_loop()
-        number = pump.add(self._hear)
+        method = weakref.WeakMethod(self._hear)
+
+        def hear(result: Any) -> bool:
+            """Whoever forgets the stream wants no more of it."""
+            own = method()
+            return own is None or own(result)
+
+        number = pump.add(hear)
         request.struct.stream = 1
         try:
             model._begin(function, request, self._token, pump.queue, number)
@@ -131,6 +142,7 @@ class AsyncStream(Generic[T]):
                 raise
             if part is not None:
                 return part
+        self._parts.put_nowait(None)  # for others that wait
         if self._error is not None:
             raise self._error
         raise StopAsyncIteration

@@ -225,6 +225,8 @@ def check(status: int) -> None:
 
 def text_of(text: str) -> tuple[Text, bytes]:
     """A text, and the bytes that it points to. Lone surrogates are told by the library."""
+    if not isinstance(text, str):
+        raise TypeError(f"a text must be str, but got {type(text).__name__}")
     data = text.encode("utf-8", "surrogatepass")
     return Text(ctypes.cast(c_char_p(data), c_void_p), len(data)), data
 
@@ -232,6 +234,9 @@ def text_of(text: str) -> tuple[Text, bytes]:
 def texts_of(texts: list[str]) -> tuple[Any, list[bytes]]:
     """An array of texts, one longer than the list so that it is never NULL, and their bytes."""
     array = (Text * (len(texts) + 1))()
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"texts must be a list of str, but got {type(text).__name__}")
     kept = [text.encode("utf-8", "surrogatepass") for text in texts]
     for place, data in zip(array, kept):
         place.data = ctypes.cast(c_char_p(data), c_void_p)

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from . import _c, _options, errors, results
 
 T = TypeVar("T", covariant=True)
+R = TypeVar("R")
 _open_models: weakref.WeakSet[Model] = weakref.WeakSet()
 
 
@@ -42,16 +43,24 @@ class Queue:
         _c.check(_c.library.queue_new(ctypes.byref(handle)))
         self.handle = handle
         self.process = os.getpid()
+        self._event = _c.Event()
         self._free = _c.library.queue_free
 
     def take(self, timeout_ms: int) -> tuple[int, Any] | None:
-        """A number and a result, for result_free; None: none came in time."""
-        event = _c.Event()
-        status = _c.library.queue_take(self.handle, timeout_ms, ctypes.byref(event))
-        if status == _c.EMPTY:
-            return None
-        _c.check(status)
-        return event.user or 0, event.result
+        """The number and the result of the oldest event, which stays until done(); None: none
+        came in time. An interrupt between the library's answer and its use loses nothing."""
+        if not self._event.result:
+            status = _c.library.queue_take(self.handle, timeout_ms, ctypes.byref(self._event))
+            if status == _c.EMPTY:
+                return None
+            _c.check(status)
+        return self._event.user or 0, self._event.result.contents
+
+    def done(self) -> None:
+        """Frees the event that was taken."""
+        result = self._event.result
+        self._event.result = None
+        _c.library.result_free(result)
 
     def __del__(self) -> None:
         if hasattr(self, "handle") and self.process == os.getpid():
@@ -77,6 +86,8 @@ class Model:
 
     def __init__(self, folders: Sequence[str | os.PathLike[str]], **options: Any) -> None:
         names = [os.fsencode(folder) for folder in folders]
+        if any(b"\0" in name for name in names):
+            raise errors.ModelError(f"a folder's name must be without NUL, but got {folders!r}")
         own, kept = _options.runtime_options(self._task, **options)
         handle = ctypes.c_void_p()
         self._condition = threading.Condition()
@@ -95,6 +106,8 @@ class Model:
             handle, self._handle = self._handle, None
             if handle is None:
                 return
+            if self._process != os.getpid() and self._tokens:
+                return  # calls of the parent's threads, of which this process has none
             for token in self._tokens:
                 token.cancel()
             self._condition.wait_for(lambda: not self._tokens)
@@ -127,35 +140,36 @@ class Model:
                         own.source_vocabulary, own.target_vocabulary, own.max_source_tokens,
                         own.max_target_tokens, own.compute.decode())  # fmt: skip
 
-    def _using(self) -> _Use:
-        return _Use(self)
+    def _using(self, token: Token | None = None) -> _Use:
+        return _Use(self, token or Token())
 
     def _wait(self, function: str, requests: Sequence[Request[T]]) -> list[T]:
         """Results of a list, in its order."""
         if not requests:
             return []
-        structs = (type(requests[0].struct) * len(requests))(*(one.struct for one in requests))
-        found = (ctypes.POINTER(_c.Result) * len(requests))()
+        token = Token()
 
-        def call(handle: ctypes.c_void_p, token: Token) -> None:
-            own = _c.Call(cancel=token.handle)
-            _c.check(_c.library[f"seqconv_{function}"](
-                handle, structs, len(requests), ctypes.byref(own), found))
+        def work() -> list[T]:
+            structs = (type(requests[0].struct) * len(requests))(*(one.struct for one in requests))
+            found = (ctypes.POINTER(_c.Result) * len(requests))()
+            call = _c.Call(cancel=token.handle)
+            with self._using(token) as (handle, _):
+                _c.check(getattr(_c.library, function)(
+                    handle, structs, len(requests), ctypes.byref(call), found))
+            try:
+                return [one.read(result.contents) for one, result in zip(requests, found)]
+            finally:
+                for result in found:
+                    _c.library.result_free(result)
 
-        with self._using() as (handle, token):
-            _interruptible(call, handle, token)
-        try:
-            return [one.read(result.contents) for one, result in zip(requests, found)]
-        finally:
-            for result in found:
-                _c.library.result_free(result)
+        return _interruptible(work, token)
 
     def _begin(
         self, function: str, request: Request[Any], token: Token, queue: Queue, number: int
     ) -> None:
         own = _c.Call(cancel=token.handle, queue=queue.handle, user=number)
         with self._using() as (handle, _):
-            _c.check(_c.library[f"seqconv_{function}_async"](
+            _c.check(getattr(_c.library, function + "_async")(
                 handle, ctypes.byref(request.struct), ctypes.byref(own)))
 
 
@@ -165,17 +179,21 @@ M = TypeVar("M", bound=Model)
 class _Use:
     """A call on a model that must not be closed meanwhile, and its token."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, token: Token) -> None:
         self._model = model
-        self._token = Token()
+        self._token = token
 
     def __enter__(self) -> tuple[ctypes.c_void_p, Token]:
         model = self._model
         with model._condition:
             if model._handle is None:
                 raise errors.ClosedError(f"this {type(model).__name__} was closed")
-            model._tokens.add(self._token)
-            return model._handle, self._token
+            try:
+                model._tokens.add(self._token)
+                return model._handle, self._token
+            except BaseException:
+                model._tokens.discard(self._token)
+                raise
 
     def __exit__(self, *exception: object) -> None:
         with self._model._condition:
@@ -183,46 +201,51 @@ class _Use:
             self._model._condition.notify_all()
 
 
-def _interruptible(
-    call: Callable[[ctypes.c_void_p, Token], None], handle: ctypes.c_void_p, token: Token
-) -> None:
-    """Makes a call that Ctrl-C cancels: only the main thread hears of that, so that another one
-    waits for the library."""
+def _interruptible(work: Callable[[], R], token: Token) -> R:
+    """Does work that Ctrl-C cancels: only the main thread hears of that, so that another one,
+    which holds all that the library reads, waits for the library."""
     if threading.current_thread() is not threading.main_thread():
-        return call(handle, token)
+        return work()
+    results: list[R] = []
     raised: list[BaseException] = []
+    done = threading.Event()
 
     def run() -> None:
         try:
-            call(handle, token)
+            results.append(work())
         except BaseException as error:
             raised.append(error)
+        finally:
+            done.set()
 
-    thread = threading.Thread(target=run, name="seqconv call")
-    thread.start()
     try:
-        thread.join()
+        try:
+            threading.Thread(target=run, name="seqconv call").start()
+        except RuntimeError:  # at the interpreter's end there is no other thread
+            return work()
+        while not done.wait():
+            pass
     except BaseException:
         token.cancel()
-        thread.join()
         raise
     if raised:
-        raise raised[0]
-    return None
+        raise raised.pop()
+    return results.pop()
 
 
 class Stream(Generic[T]):
     """The parts of a text as they come. `result` is there when the iteration has ended.
 
-    Closing it, or leaving its `with` block, ends the request.
+    Closing it, or leaving its `with` block, ends the request. It belongs to one thread at a time.
     """
 
     def __init__(self, model: Model, function: str, request: Request[T]) -> None:
         self._request = request
         self._text = results.Text()
         self._token = Token()
-        self._queue = Queue()
+        self._queue: Queue | None = Queue()
         self._result: T | None = None
+        self._error: Exception | None = None
         self._model = model  # not closed meanwhile by being forgotten
         request.struct.stream = 1
         model._begin(function, request, self._token, self._queue, 0)
@@ -231,17 +254,20 @@ class Stream(Generic[T]):
         return self
 
     def __next__(self) -> results.Part:
-        while self._result is None:
+        while self._queue is not None:
             # Ctrl-C is heard between two calls.
             if (taken := self._queue.take(100)) is None:
                 continue
+            if taken[1].status == _c.PART:
+                part = self._text.add(taken[1])
+                self._queue.done()
+                return part
             try:
-                result = taken[1].contents
-                if result.status == _c.PART:
-                    return self._text.add(result)
-                self._result = self._request.read(result)
-            finally:
-                _c.library.result_free(taken[1])
+                self._result = self._request.read(taken[1])
+            except Exception as error:
+                self._error = error
+            self._queue.done()
+            self._queue = None  # and its descriptor
         raise StopIteration
 
     @property
@@ -249,6 +275,8 @@ class Stream(Generic[T]):
         """The result; waits for it."""
         for _ in self:
             pass
+        if self._error is not None:
+            raise self._error
         assert self._result is not None
         return self._result
 

@@ -47,6 +47,13 @@ def _texts_of(given: Given, name: str) -> tuple[dict[str, Any], Any]:
     return {name: text}, data
 
 
+def _seeded(options: TranslationOptions, number: int) -> TranslationOptions:
+    """The options of a list's text: equal texts have draws of their own."""
+    if not options.get("sample") or options.get("seed") is not None:
+        return options
+    return {**options, "seed": number + 1}
+
+
 def _windows(texts: Iterable[Given]) -> Iterator[list[Given]]:
     iterator = iter(texts)
     while window := list(islice(iterator, _WINDOW)):
@@ -151,6 +158,7 @@ class _TextModel(Model):
         Raises ModelError, OptionError, OutOfMemory.
         """
         folders = [model] if isinstance(model, (str, os.PathLike)) else list(model)
+        self._queue_limit = queue_limit
         super().__init__(
             folders, threads=threads, compute=compute,
             shortlist=None if shortlist is None else os.fspath(shortlist),
@@ -177,16 +185,11 @@ class _TextModel(Model):
             struct.sampling.contents = sampling
         elif drawn := [name for name in ("temperature", "top_k", "top_p", "seed") if name in own]:
             raise errors.OptionError(f"{drawn[0]} is an option of draws: it needs sample=True")
-        source = given if isinstance(given, str) else None
+        source = given if isinstance(given, str) else ""
+        if isinstance(given, Tokens) and alignments != "none":
+            source = self.detokenize(given, "source")
         return Request(struct, (kept, also_kept, search, sampling),
-                       lambda result: self._read(result, source))  # fmt: skip
-
-    def _read(self, result: Any, source: str | None) -> Translation:
-        if source is None and result.source_token_count:
-            source = self.detokenize(Tokens(
-                _c.string_of(result.source_tokens[i]) for i in range(result.source_token_count)),
-                "source")  # fmt: skip
-        return results.translation_of(result, source or "")
+                       lambda result: results.translation_of(result, source))  # fmt: skip
 
     def _list(self, texts: Sequence[Given], options: TranslationOptions) -> list[Translation]:
         return self._wait(self._function, [self._request(text, options) for text in texts])
@@ -214,9 +217,14 @@ class _TextModel(Model):
             found = await wait(self, self._function, self._request(texts, options))
             found.raise_for_error()
             return found
-        requests = [self._request(text, options) for text in _sequence(texts)]
-        return list(await asyncio.gather(
-            *(wait(self, self._function, request) for request in requests)))
+        requests = [self._request(text, _seeded(options, number))
+                    for number, text in enumerate(_sequence(texts))]
+        tasks = [asyncio.ensure_future(wait(self, self._function, request)) for request in requests]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
 
     def _iter(self, texts: Iterable[Given], options: TranslationOptions) -> Iterator[Translation]:
         for window in _windows(texts):
@@ -229,12 +237,15 @@ class _TextModel(Model):
 
         from ._aio import wait
 
+        window = min(_WINDOW_IN_FLIGHT, self._queue_limit or _WINDOW_IN_FLIGHT)
         under_way: deque[Task[Translation]] = deque()
         try:
+            number = 0
             async for text in _aiter(texts):
-                request = self._request(text, options)
+                request = self._request(text, _seeded(options, number))
+                number += 1
                 under_way.append(asyncio.ensure_future(wait(self, self._function, request)))
-                if len(under_way) >= _WINDOW_IN_FLIGHT:
+                while under_way and (len(under_way) >= window or under_way[0].done()):
                     yield await under_way.popleft()
             while under_way:
                 yield await under_way.popleft()

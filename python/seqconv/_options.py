@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -71,7 +72,7 @@ def timeout_ms(timeout: float | None) -> int:
     seconds = _typed("timeout", timeout, float)
     if not seconds > 0:
         raise errors.OptionError(f"timeout must be above 0 seconds, but got {timeout}")
-    return max(1, min(int(seconds * 1000), 2**62))
+    return max(1, int(min(seconds, 2.0**50) * 1000))
 
 
 def runtime_options(
@@ -87,7 +88,7 @@ def runtime_options(
     """The options, and what they point to."""
     if compute not in _c.COMPUTE:
         raise errors.OptionError(f"compute must be one of {', '.join(_c.COMPUTE)}, but got {compute!r}")
-    name = shortlist.encode() if shortlist is not None else None
+    name = os.fsencode(shortlist) if shortlist is not None else None
     numbers = {"threads": threads, "batch_tokens": batch_tokens,
                "max_source_tokens": max_source_tokens, "queue_limit": queue_limit}
     own = _c.RuntimeOptions(

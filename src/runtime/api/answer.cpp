@@ -179,7 +179,9 @@ void Group::give_up(Status why) {
   const std::lock_guard lock(telling_);
   for (Request* request : requests_)
     if (!over_ && !request->is_told())
-      over_ = !request->tell(make_failure(why, given_up_message(why))) || over_;
+      over_ =
+          (!request->tell(make_failure(why, given_up_message(why))) && busy_.closing == nullptr) ||
+          over_;
   over_ = true;
 }
 
@@ -205,7 +207,11 @@ bool Group::stops() {
 
 void Group::tell(size_t number, OwnResult result) {
   const std::lock_guard lock(telling_);
-  if (!over_ && !requests_[number]->tell(std::move(result)))
+  const bool goes_on = over_ || requests_[number]->tell(std::move(result));
+  // Requests of a queue are of calls of their own: an answer concerns none of the others.
+  if (busy_.closing != nullptr)
+    count_told();
+  else if (!goes_on)
     over_ = true;
 }
 

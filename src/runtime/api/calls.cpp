@@ -138,6 +138,8 @@ seqconv_status begin(
     required(model, "model").require(kind.task, kind.call);
     if (own.heard == nullptr && own.queue == nullptr)
       fail_option(kind.call, "_async must have call->heard or call->queue, but got neither");
+    if (own.heard == nullptr)
+      own.queue->events->require_own_process();
     RequestQueue::Requests one;
     const Given given = read_given(&required(request, "request"));
     one.push_back(make_request(kind, given, 0, {{own, 0, nullptr}, cancel_of(own)}));

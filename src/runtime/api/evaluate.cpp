@@ -32,9 +32,15 @@ std::unique_ptr<CorpusMetric> metric_of(std::string_view name, const Json& optio
 Json read_json(const char* options) {
   if (options == nullptr)
     return Json::object();
-  const Json table = Json::parse(options, nullptr, /*allow_exceptions=*/false);
-  if (!table.is_object())
-    fail_option("options must be a JSON object, but got '", options, "'");
+  // Options are flat: what lies deeper is not read.
+  bool is_flat = true;
+  const auto keep = [&](int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
+    is_flat = is_flat && depth <= 2;
+    return depth <= 2;
+  };
+  const Json table = Json::parse(options, keep, /*allow_exceptions=*/false);
+  if (!is_flat || !table.is_object())
+    fail_option("options must be a JSON object of plain values, but got '", options, "'");
   return table;
 }
 

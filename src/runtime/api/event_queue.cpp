@@ -37,11 +37,15 @@ void EventQueue::add(Events& one) noexcept {
   changed_.notify_one();
 }
 
+void EventQueue::require_own_process() const {
+  if (forks_ != count_forks())
+    fail_call(SEQCONV_WRONG_PROCESS, "a queue must be of this process, but is its parent's");
+}
+
 Events EventQueue::take(int64_t timeout_ms) {
   if (timeout_ms < -1)
     fail_option("timeout_ms must be at least -1, but got ", timeout_ms);
-  if (forks_ != count_forks())
-    fail_call(SEQCONV_WRONG_PROCESS, "a queue must be of this process, but is its parent's");
+  require_own_process();
   std::unique_lock lock(mutex_);
   const auto some = [&] { return !events_.empty(); };
   // A time that no clock reaches is for ever.
@@ -76,9 +80,10 @@ extern "C" {
 
 seqconv_status seqconv_queue_new(seqconv_queue** queue) {
   return api::guarded(SEQCONV_ERROR, [&] {
+    seqconv_queue*& place = api::required(queue, "queue");
     auto own = std::make_unique<seqconv_queue>();
     own->events = std::make_shared<api::EventQueue>();
-    api::required(queue, "queue") = own.release();
+    place = own.release();
   });
 }
 

@@ -26,6 +26,8 @@ class EventQueue {
   EventQueue& operator=(const EventQueue&) = delete;
 
   int descriptor() const { return descriptor_; }
+  /// CallError in a process that did not make the queue.
+  void require_own_process() const;
   /// Takes over the only event of `one`; needs no memory. A closed queue drops it.
   void add(Events& one) noexcept;
   /// The oldest event, waiting for it up to `timeout_ms`, -1: for ever; none: nothing came.

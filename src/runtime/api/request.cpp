@@ -51,16 +51,14 @@ bool Listener::hear(OwnResult result) noexcept {
   }
 }
 
-bool Listener::tell_part(OwnResult part) noexcept {
+bool Listener::tell_part(OwnResult part) {
   if (heard_ != nullptr)
     return hear(std::move(part));
   if (queue_ == nullptr)
     return true;
-  try {
-    Events one;
-    one.push_back({user_, std::move(part)});
-    queue_->add(one);
-  } catch (const std::bad_alloc&) {}  // the result has the text
+  Events one;
+  one.push_back({user_, std::move(part)});
+  queue_->add(one);
   return true;
 }
 
@@ -101,14 +99,17 @@ bool Request::tell_part(const std::string& text) noexcept {
   if (is_told_)
     return true;
   try {
-    const size_t kept = common_bytes(shown_, text);
-    if (kept == text.size() && kept == shown_.size())
+    // A batch that is begun again tells what was told before.
+    if (shown_.starts_with(text))
       return true;
+    const size_t kept = common_bytes(shown_, text);
     OwnResult part = make_part(kept, text.substr(kept));
     if (part == nullptr)
       return true;
-    shown_ = text;
-    return listener_.tell_part(std::move(part));
+    std::string shown = text;
+    const bool goes_on = listener_.tell_part(std::move(part));
+    shown_.swap(shown);
+    return goes_on;
   } catch (const std::bad_alloc&) {
     return true;
   }
@@ -127,9 +128,10 @@ extern "C" {
 
 seqconv_status seqconv_cancel_token_new(seqconv_cancel_token** token) {
   return api::guarded(SEQCONV_ERROR, [&] {
+    seqconv_cancel_token*& place = api::required(token, "token");
     auto own = std::make_unique<seqconv_cancel_token>();
     own->state = std::make_shared<std::atomic<bool>>(false);
-    api::required(token, "token") = own.release();
+    place = own.release();
   });
 }
 

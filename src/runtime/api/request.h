@@ -21,7 +21,8 @@ class Listener {
   Listener(const seqconv_call& call, int64_t number, seqconv_result** place);
 
   /// Hands a part over; false when the caller wants no more of the request.
-  bool tell_part(OwnResult part) noexcept;
+  /// std::bad_alloc: nothing was told.
+  bool tell_part(OwnResult part);
   /// Hands the result over; false when the caller wants no more of the call.
   bool tell(OwnResult result) noexcept;
 

@@ -64,13 +64,20 @@ RequestQueue::Workers::~Workers() {
   changed_.notify_all();
   for (std::thread& thread : threads_)
     thread.join();
-  for (Request& waiting : waiting_)
+  Requests rest;  // of which a hearer may want to add more: they are refused
+  {
+    const std::lock_guard lock(mutex_);
+    rest.swap(waiting_);
+  }
+  for (Request& waiting : rest)
     waiting.tell_given_up(Status::kCancelled);
 }
 
 void RequestQueue::Workers::add(Requests& one) {
   {
     const std::lock_guard lock(mutex_);
+    if (stopping_)
+      fail_call(SEQCONV_CANCELLED, "the model is being closed: it takes no request");
     if (most_waiting_ > 0 && waiting_.size() >= most_waiting_)
       fail_call(
           SEQCONV_QUEUE_FULL,

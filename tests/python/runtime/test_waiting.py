@@ -260,3 +260,94 @@ def test_calls_do_not_grow_memory(translator):
     descriptors = len(os.listdir("/proc/self/fd"))
     calls(20)
     assert len(os.listdir("/proc/self/fd")) <= descriptors
+
+
+def test_interrupts_lose_and_crash_nothing():
+    """Ctrl-C at many moments of calls and streams, several a call."""
+    program = f"""
+import os, seqconv, signal, threading, time
+model = seqconv.Translator({os.fspath(UNLIMITED)!r})
+options = dict(beam=8, min_length=400, max_length_b=400)
+whole = model.translate("dalan", **options).text
+stop = False
+def interrupt():
+    while not stop:
+        time.sleep(.003)
+        os.kill(os.getpid(), signal.SIGINT)
+caught = 0
+thread = threading.Thread(target=interrupt)
+try:
+    thread.start()
+    for _ in range(15):
+        for work in (lambda: model.translate(["dalan"] * 3, **options),
+                     lambda: model.stream("dalan", **options).result):
+            try:
+                work()
+            except KeyboardInterrupt:
+                caught += 1
+    stop = True
+except KeyboardInterrupt:
+    stop = True
+while True:
+    try:
+        thread.join()
+        break
+    except KeyboardInterrupt:
+        pass
+print(caught > 3, model.translate("dalan", **options).text == whole)
+model.close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "True True\n", done.stderr
+
+
+def test_a_signal_handler_may_close_the_model():
+    program = f"""
+import os, seqconv, signal, threading
+model = seqconv.Translator({os.fspath(UNLIMITED)!r})
+signal.signal(signal.SIGTERM, lambda *_: model.close())
+threading.Timer(.2, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
+found = model.translate(["dalan"], beam=400, min_length=10**6, max_length_b=10**6)
+print(type(found[0].error).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "RequestCancelled\n", done.stderr
+
+
+def test_loops_that_end_with_requests_pending_leave_no_descriptor(unlimited, endless):
+    async def main():
+        async for _ in unlimited.stream_async("dalan", **{**endless, "beam": 1}):
+            break
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(unlimited.translate_async("dalan", **endless), 0.005)
+
+    asyncio.run(main())
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        asyncio.run(main())
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= before + 2
+
+
+def test_all_who_wait_for_an_async_stream_are_told(translator):
+    async def main():
+        stream = translator.stream_async("dalan mira")
+        return await asyncio.wait_for(asyncio.gather(stream.result(), stream.result()), 30)
+
+    first, second = asyncio.run(main())
+    assert first == second
+
+
+def test_iterators_heed_the_queues_limit():
+    async def main():
+        with seqconv.Translator(MODEL, threads=1, queue_limit=2) as model:
+            return [one.text async for one in model.translate_iter_async(["dalan"] * 50)]
+
+    assert len(asyncio.run(main())) == 50
+
+
+def test_draws_of_a_list_differ_in_every_way(translator):
+    options = {"sample": True, "temperature": 2.0}
+    assert len({one.text for one in translator.translate(["dalan"] * 8, **options)}) > 3
+    found = asyncio.run(translator.translate_async(["dalan"] * 8, **options))
+    assert len({one.text for one in found}) > 3
