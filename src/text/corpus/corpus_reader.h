@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/characters.h"
 #include "text/corpus/corpus_side.h"
 #include "text/corpus/sentence_reader.h"
 
