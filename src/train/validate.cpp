@@ -9,6 +9,7 @@
 #include <numbers>
 #include <set>
 
+#include "base/characters.h"
 #include "base/log.h"
 #include "libtorch/backend/backend.h"
 #include "libtorch/nn/dropout_plan.h"

@@ -115,7 +115,12 @@ class Generation {
 
   void add_token(int32_t id, double score) {
     result_.tokens.push_back(system_.text.text->vocabulary().symbol(id));
-    result_.token_scores.push_back(static_cast<float>(score));
+    try {
+      result_.token_scores.push_back(static_cast<float>(score));
+    } catch (const std::bad_alloc&) {
+      result_.tokens.pop_back();  // a token has a score, where memory ends too
+      throw;
+    }
   }
 
   /// </s> ends a line of a prompt.
