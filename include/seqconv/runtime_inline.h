@@ -322,16 +322,16 @@ Own take_result(seqconv_result* given) noexcept {
 /// A function of the caller's, which C must not see throw.
 class CallerFunction {
  public:
-  /// Makes `call`, whose answer says whether to go on, unless one has thrown before.
+  /// Makes `call` unless one has thrown before; false: it wants no more, or has thrown.
   template <class Call>
-  int32_t make(const Call& call) noexcept {
+  bool make(const Call& call) noexcept {
     if (exception_)
-      return 1;
+      return false;
     try {
-      return call() ? 0 : 1;
+      return call();
     } catch (...) {
       exception_ = std::current_exception();
-      return 1;
+      return false;
     }
   }
   void rethrow() const {
@@ -343,23 +343,36 @@ class CallerFunction {
   std::exception_ptr exception_;
 };
 
-/// Calls C with results that `hear`(number, result) hears; false: no more.
+/// Calls C with results that `hear`(number, result) hears, which throws nothing; false: no more.
 template <class Hear, class Make>
 void call_heard(const CancelToken& cancel, const Hear& hear, const Make& make) {
-  struct State {
-    CallerFunction function;
-    const Hear& hear;
-  } state{{}, hear};
   seqconv_call call = SEQCONV_CALL_INIT;
   call.cancel = Access::token(cancel);
-  call.user = &state;
+  call.user = const_cast<Hear*>(&hear);
   call.heard = [](void* user, int64_t number, seqconv_result* result) -> int32_t {
-    State& own = *static_cast<State*>(user);
-    return own.function.make([&] { return own.hear(number, CResult(result)); });
+    return (*static_cast<const Hear*>(user))(number, CResult(result)) ? 0 : 1;
   };
-  const seqconv_status status = make(call);
-  state.function.rethrow();
-  check(status);
+  check(make(call));
+}
+
+/// The result of one request whose parts `on_part`(bytes kept, text) hears; false: enough. Its
+/// exceptions leave this call.
+template <class Own, class OnPart, class Make>
+Own call_stream(const CancelToken& cancel, const OnPart& on_part, const Make& make) {
+  CallerFunction heard;
+  Own whole;
+  const auto hear = [&](int64_t /*number*/, CResult result) {
+    if (result->status != SEQCONV_PART) {
+      whole = take_result<Own>(result.release());
+      return true;
+    }
+    const seqconv_text& text = result->outputs[0]->text;
+    const std::string_view part(text.data, static_cast<size_t>(text.size));
+    return heard.make([&] { return on_part(static_cast<size_t>(result->kept_bytes), part); });
+  };
+  guarded([&] { call_heard(cancel, hear, make); });
+  heard.rethrow();
+  return whole;
 }
 
 /// Begins a request whose result a future has.
@@ -382,12 +395,11 @@ std::future<Own> call_async(const CancelToken& cancel, const Make& make) {
   });
 }
 
-inline std::vector<seqconv_translation_request> seen_of(
-    const std::deque<GivenTranslation>& given, bool streams = false) {
+inline std::vector<seqconv_translation_request> seen_of(const std::deque<GivenTranslation>& given) {
   std::vector<seqconv_translation_request> seen;
   seen.reserve(given.size());
   for (const GivenTranslation& one : given)
-    seen.push_back(one.seen(streams));
+    seen.push_back(one.seen());
   return seen;
 }
 
@@ -467,7 +479,7 @@ inline void Translator::translate(
             static_cast<size_t>(number), detail::take_result<TranslationResult>(result.release()));
         return true;
       };
-      return heard.make(call) == 0;
+      return heard.make(call);
     };
     detail::call_heard(cancel, hear, [&](const seqconv_call& call) {
       return seqconv_translate(
@@ -483,29 +495,11 @@ inline TranslationResult Translator::stream(
     const CancelToken& cancel) const {
   if (!on_part)
     throw OptionError("on_part must be a function, but is empty");
-  detail::CallerFunction heard;
-  TranslationResult whole;
-  detail::guarded([&] {
+  return detail::call_stream<TranslationResult>(cancel, on_part, [&](const seqconv_call& call) {
     const detail::GivenTranslation given(request);
     const seqconv_translation_request seen = given.seen(/*streams=*/true);
-    const auto hear = [&](int64_t /*number*/, detail::CResult result) {
-      if (result->status != SEQCONV_PART) {
-        whole = detail::take_result<TranslationResult>(result.release());
-        return true;
-      }
-      const seqconv_text& text = result->outputs[0]->text;
-      const auto call = [&] {
-        return on_part(
-            static_cast<size_t>(result->kept_bytes), {text.data, static_cast<size_t>(text.size)});
-      };
-      return heard.make(call) == 0;
-    };
-    detail::call_heard(cancel, hear, [&](const seqconv_call& call) {
-      return seqconv_translate(model_.get(), &seen, 1, &call, nullptr);
-    });
+    return seqconv_translate(model_.get(), &seen, 1, &call, nullptr);
   });
-  heard.rethrow();
-  return whole;
 }
 
 inline std::vector<TranslationResult> Translator::summarise(
@@ -588,25 +582,12 @@ inline GenerationResult Generator::generate(
     const GenerationRequest& request,
     const std::function<bool(std::string_view)>& on_text,
     const CancelToken& cancel) const {
-  detail::CallerFunction heard;
-  GenerationResult whole;
-  detail::guarded([&] {
+  const auto on_part = [&](size_t /*kept*/, std::string_view text) { return on_text(text); };
+  return detail::call_stream<GenerationResult>(cancel, on_part, [&](const seqconv_call& call) {
     const detail::GivenGeneration given(request);
     const seqconv_generation_request seen = given.seen(static_cast<bool>(on_text));
-    const auto hear = [&](int64_t /*number*/, detail::CResult result) {
-      if (result->status != SEQCONV_PART) {
-        whole = detail::take_result<GenerationResult>(result.release());
-        return true;
-      }
-      const seqconv_text& text = result->outputs[0]->text;
-      return heard.make([&] { return on_text({text.data, static_cast<size_t>(text.size)}); }) == 0;
-    };
-    detail::call_heard(cancel, hear, [&](const seqconv_call& call) {
-      return seqconv_generate(model_.get(), &seen, 1, &call, nullptr);
-    });
+    return seqconv_generate(model_.get(), &seen, 1, &call, nullptr);
   });
-  heard.rethrow();
-  return whole;
 }
 
 inline std::future<GenerationResult> Generator::generate_async(

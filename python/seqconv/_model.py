@@ -206,13 +206,13 @@ def _interruptible(work: Callable[[], R], token: Token) -> R:
     which holds all that the library reads, waits for the library."""
     if threading.current_thread() is not threading.main_thread():
         return work()
-    results: list[R] = []
+    found: list[R] = []
     raised: list[BaseException] = []
     done = threading.Event()
 
     def run() -> None:
         try:
-            results.append(work())
+            found.append(work())
         except BaseException as error:
             raised.append(error)
         finally:
@@ -230,7 +230,7 @@ def _interruptible(work: Callable[[], R], token: Token) -> R:
         raise
     if raised:
         raise raised.pop()
-    return results.pop()
+    return found.pop()
 
 
 class Stream(Generic[T]):

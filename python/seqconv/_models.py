@@ -133,7 +133,6 @@ class _TextModel(Model):
     """The part that translators and summarizers have in common."""
 
     _function = "translate"
-    _summarises = False
 
     def __init__(
         self,
@@ -253,6 +252,26 @@ class _TextModel(Model):
             for task in under_way:
                 task.cancel()
 
+    def stream(
+        self, text: str | Tokens, /, **options: Unpack[TranslationOptions]
+    ) -> Stream[Translation]:
+        """Parts of the result, each as soon as all hypotheses of the beam have it in common.
+
+            with model.stream("...") as stream:
+                for part in stream:
+                    print(part.text)
+            print(stream.result.text)
+        """
+        return Stream(self, self._function, self._request(text, options))
+
+    def stream_async(
+        self, text: str | Tokens, /, **options: Unpack[TranslationOptions]
+    ) -> AsyncStream[Translation]:
+        """stream() for `async for`, called while an event loop runs."""
+        from ._aio import AsyncStream
+
+        return AsyncStream(self, self._function, self._request(text, options))
+
     def tokenize(self, text: str, side: str = "source") -> Tokens:
         """The tokens of a text as the model reads it, without </s>. side: "source" or "target"."""
         return _tokenize(self, text, _side(side))
@@ -329,18 +348,6 @@ class Translator(_TextModel):
         """Yields a result per text of any iterable, in order, in bounded memory."""
         return self._iter(texts, options)
 
-    def stream(
-        self, text: str | Tokens, /, **options: Unpack[TranslationOptions]
-    ) -> Stream[Translation]:
-        """Parts of a translation, each as soon as all hypotheses of the beam have it in common.
-
-            with model.stream("...") as stream:
-                for part in stream:
-                    print(part.text)
-            print(stream.result.text)
-        """
-        return Stream(self, self._function, self._request(text, options))
-
     @overload
     async def translate_async(  # type: ignore[overload-overlap]
         self, text: str | Tokens, /, **options: Unpack[TranslationOptions]
@@ -367,14 +374,6 @@ class Translator(_TextModel):
     ) -> AsyncIterator[Translation]:
         """translate_iter() for `async for`; texts may be an asynchronous iterable."""
         return self._iter_async(texts, options)
-
-    def stream_async(
-        self, text: str | Tokens, /, **options: Unpack[TranslationOptions]
-    ) -> AsyncStream[Translation]:
-        """stream() for `async for`, called while an event loop runs."""
-        from ._aio import AsyncStream
-
-        return AsyncStream(self, self._function, self._request(text, options))
 
 
 class Summarizer(_TextModel):
@@ -412,18 +411,6 @@ class Summarizer(_TextModel):
         """Yields a result per text of any iterable, in order, in bounded memory."""
         return self._iter(texts, options)
 
-    def stream(
-        self, text: str | Tokens, /, **options: Unpack[TranslationOptions]
-    ) -> Stream[Translation]:
-        """Parts of a summary, each as soon as all hypotheses of the beam have it in common.
-
-            with model.stream("...") as stream:
-                for part in stream:
-                    print(part.text)
-            print(stream.result.text)
-        """
-        return Stream(self, self._function, self._request(text, options))
-
     @overload
     async def summarize_async(  # type: ignore[overload-overlap]
         self, text: str | Tokens, /, **options: Unpack[TranslationOptions]
@@ -450,14 +437,6 @@ class Summarizer(_TextModel):
     ) -> AsyncIterator[Translation]:
         """summarize_iter() for `async for`; texts may be an asynchronous iterable."""
         return self._iter_async(texts, options)
-
-    def stream_async(
-        self, text: str | Tokens, /, **options: Unpack[TranslationOptions]
-    ) -> AsyncStream[Translation]:
-        """stream() for `async for`, called while an event loop runs."""
-        from ._aio import AsyncStream
-
-        return AsyncStream(self, self._function, self._request(text, options))
 
 
 class Scorer(Model):

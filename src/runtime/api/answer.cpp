@@ -183,10 +183,8 @@ void Group::count_told() {
 void Group::give_up(Status why) {
   const std::lock_guard lock(telling_);
   for (Request* request : requests_)
-    if (!over_ && !request->is_told())
-      over_ =
-          (!request->tell(make_failure(why, given_up_message(why))) && busy_.closing == nullptr) ||
-          over_;
+    if (over_ || (!request->tell_given_up(why) && is_one_call()))
+      break;
   over_ = true;
 }
 
@@ -213,8 +211,7 @@ bool Group::stops() {
 void Group::tell(size_t number, OwnResult result) {
   const std::lock_guard lock(telling_);
   const bool goes_on = over_ || requests_[number]->tell(std::move(result));
-  // Requests of a queue are of calls of their own: an answer concerns none of the others.
-  if (busy_.closing != nullptr)
+  if (!is_one_call())
     count_told();
   else if (!goes_on)
     over_ = true;

@@ -38,6 +38,8 @@ class Group {
   bool has_enough(size_t number) const { return enough_[number] != 0; }
   bool is_closing() const { return busy_.closing != nullptr && *busy_.closing; }
   bool is_over() const { return over_; }
+  /// Requests of a queue are of calls of their own: an answer concerns none of the others.
+  bool is_one_call() const { return busy_.closing == nullptr; }
   void meanwhile() const {
     if (busy_.meanwhile)
       busy_.meanwhile();

@@ -90,9 +90,8 @@ bool Request::tell(OwnResult result) noexcept {
   return std::exchange(is_told_, true) || listener_.tell(std::move(result));
 }
 
-void Request::tell_given_up(Status why) noexcept {
-  if (!is_told_)
-    tell(make_failure(why, given_up_message(why)));
+bool Request::tell_given_up(Status why) noexcept {
+  return is_told_ || tell(make_failure(why, given_up_message(why)));
 }
 
 bool Request::tell_part(const std::string& text) noexcept {

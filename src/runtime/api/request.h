@@ -57,8 +57,8 @@ class Request {
 
   /// The first result is the one. False when the caller wants no more of the call.
   bool tell(OwnResult result) noexcept;
-  /// Tells that it was given up.
-  void tell_given_up(Status why) noexcept;
+  /// Tells that it was given up; the same answer.
+  bool tell_given_up(Status why) noexcept;
   /// All of the text so far: what is new of it is a part. False when the caller has enough.
   bool tell_part(const std::string& text) noexcept;
   /// The text that parts have told.

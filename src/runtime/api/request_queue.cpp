@@ -135,7 +135,7 @@ bool RequestQueue::Workers::take(Requests& taken) {
   // Other threads shall have their share, those too that are at work and soon done with it.
   const size_t share = (waiting_.size() + most_threads_ - 1) / most_threads_;
   const size_t count = std::min(std::max(share, kFewTogether), kMostTogether);
-  // Those that are not alike would come after these, not beside them. The first
+  // Requests that are not alike would come after these, not beside them. The first
   // is taken whatever it is: NaN is not even equal to itself.
   const Request& first = waiting_.front();
   for (auto next = waiting_.begin(); next != waiting_.end() && taken.size() < count;) {

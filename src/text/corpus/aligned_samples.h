@@ -12,7 +12,7 @@ namespace seqconv::internal {
 /// longer than 200 tokens: longer pairs tell little and cost much.
 std::vector<uint32_t> spread_samples(const SampleSource& samples, int64_t most);
 
-/// Those of spread_samples(), or every second of them, every fourth and so on: as many as a
+/// Takes spread_samples(), or every second of them, every fourth and so on: as many as a
 /// WordAligner has memory for (kMostProducts).
 std::vector<uint32_t> spread_samples_to_learn(const SampleSource& samples, int64_t most);
 
