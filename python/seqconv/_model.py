@@ -58,7 +58,7 @@ class Queue:
 
     def done(self) -> None:
         """Frees the event that was taken."""
-        result = self._event.result
+        result = ctypes.pointer(self._event.result.contents)  # the member itself becomes NULL
         self._event.result = None
         _c.library.result_free(result)
 
