@@ -41,10 +41,10 @@ fs::path find_configuration(const std::string& what, const std::string& name) {
   const std::string nearest = nearest_word(name, all);
   std::string list;
   for (const std::string& known : all)
-    list += concat(list.empty() ? "" : ", ", known);
+    list += concat(list.empty() ? " or one of " : ", ", known);
   fail_usage(
       what,
-      " must be a configuration file or one of ",
+      " must be a configuration file",
       list,
       ", but got '",
       name,

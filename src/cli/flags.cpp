@@ -27,6 +27,10 @@ void remember_command_line(int argc, const char* const* argv) {
   command_line().assign(argv, argv + argc);
 }
 
+const std::vector<std::string>& typed_command_line() {
+  return command_line();
+}
+
 std::string typed_name(const std::string& flags) {
   std::vector<std::string> names;
   for (size_t begin = 0; begin <= flags.size();) {

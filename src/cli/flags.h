@@ -16,6 +16,8 @@ namespace seqconv::internal::cli {
 
 /// Remembers how the flags of this process are typed, for messages.
 void remember_command_line(int argc, const char* const* argv);
+/// The command line that was remembered, the program's own name first.
+const std::vector<std::string>& typed_command_line();
 
 /// One of the names of a flag, "-a,--b,!--no-b", for messages: the one that was
 /// typed, or else the first long one.

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "cli/program_folder.h"
 
 namespace seqconv::internal::cli {
 namespace fs = std::filesystem;
@@ -13,22 +14,26 @@ namespace {
 
 constexpr const char* kVariable = "SEQCONV_TORCH_DIR";
 constexpr const char* kLibrary = "lib/libtorch_cpu.so";
+constexpr std::string_view kAtBuild = SEQCONV_TORCH_DIR;  // "" for a Python package
 
 struct Place {
   fs::path folder;
+  const char* reason;
   bool named = false;  // by the variable
 
-  std::string text() const {
-    return concat(
-        folder.string(), named ? concat(" (", kVariable, ")") : " (where it was at the build)");
-  }
+  std::string text() const { return concat(folder.string(), " (", reason, ")"); }
 };
 
+// The program of the Python package lies in seqconv_torch/bin, beside the package torch.
 Place place() {
   const char* named = std::getenv(kVariable);
   if (named != nullptr && *named != '\0')
-    return {named, true};
-  return {SEQCONV_TORCH_DIR, false};
+    return {named, kVariable, true};
+  const fs::path beside = program_folder().parent_path().parent_path() / "torch";
+  std::error_code error;
+  if (kAtBuild.empty() || fs::exists(beside / kLibrary, error))
+    return {beside, "beside the package seqconv_torch"};
+  return {kAtBuild, "where it was at the build"};
 }
 
 // "2.11" of "2.11.0+cpu": what a compiled library depends on.
@@ -44,8 +49,8 @@ std::string advice(const Place& place) {
       " to the folder of an installed torch ",
       series(libtorch_wanted()),
       ", the one that holds lib/ (in Python: os.path.dirname(torch.__file__))");
-  if (place.named)
-    text += concat(", or unset it for the one of the build, ", SEQCONV_TORCH_DIR);
+  if (place.named && !kAtBuild.empty())
+    text += concat(", or unset it for the one of the build, ", kAtBuild);
   return text + ".";
 }
 
@@ -72,7 +77,7 @@ std::string libtorch_wanted() {
 
 LibTorch find_libtorch() {
   if (libtorch_wanted().empty())
-    fail("this program was built without");
+    fail("this program was built without LibTorch");
   const Place at = place();
   std::error_code error;
   const fs::path folder = fs::canonical(at.folder, error);

@@ -14,8 +14,9 @@ struct LibTorch {
 /// The version that the engine was built against: "2.11.0+cpu".
 std::string libtorch_wanted();
 
-/// The folder that the environment variable SEQCONV_TORCH_DIR names, or the
-/// one of the build where it is not set. Loads nothing. Error that says what
+/// The folder that the environment variable SEQCONV_TORCH_DIR names; where it
+/// is not set, the Python package torch beside seqconv_torch, if the program
+/// is of that, or the one of the build. Loads nothing. Error that says what
 /// was looked for, where, and what to set, when LibTorch is not there or is of
 /// another series (2.10 for 2.11).
 LibTorch find_libtorch();

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cli/libtorch.h"
+#include "cli/torch_package.h"
 #include "kernels/isa.h"
 #include "seqconv/version.h"
 
@@ -17,6 +18,15 @@ std::string instruction_sets() {
 
 std::string libtorch() {
   try {
+    if (libtorch_wanted().empty()) {
+      const auto package = find_torch_package();
+      return package ? concat(
+                           "by seqconv-torch ",
+                           package->version,
+                           " in ",
+                           package->program.parent_path().parent_path().string())
+                     : "none, without seqconv-torch";
+    }
     const LibTorch found = find_libtorch();
     return concat(
         found.version.empty() ? "unknown version" : found.version, " in ", found.folder.string());

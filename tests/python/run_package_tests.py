@@ -2,8 +2,8 @@
 
     run_package_tests.py BUILD FOLDER [PYTEST ARGUMENTS]
 
-BUILD is a build folder of the project: the wheel takes its library instead of
-compiling one (SEQCONV_PREBUILT_OPS), so that packing costs seconds. FOLDER is
+BUILD is a build folder of the project: the wheel takes libraries and program from there
+(SEQCONV_PREBUILT_TORCH), so that packing costs seconds. FOLDER is
 emptied; the package goes to FOLDER/site, beside no other. What torch.compile makes of
 the tests' graphs is kept in BUILD, as it takes half of their time. Exits with 77
 (skipped) when a module is missing, as run_pytest.py does.
@@ -25,15 +25,14 @@ def build_wheel(build, folder):
     """The wheel, in FOLDER/dist."""
     prebuilt = folder / "prebuilt"
     subprocess.run(
-        ["cmake", "--install", build, "--component", "python",
+        ["cmake", "--install", build, "--component", "python", "--strip",
          "--prefix", prebuilt],
-        check=True,
+        check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
-    library = prebuilt / "seqconv_torch/libseqconv_ops.so"
     pip(
         "wheel", "--no-build-isolation", "--no-deps", "--no-index",
         f"--wheel-dir={folder / 'dist'}",
-        f"--config-settings=cmake.define.SEQCONV_PREBUILT_OPS={library}",
+        f"--config-settings=cmake.define.SEQCONV_PREBUILT_TORCH={prebuilt / 'seqconv_torch'}",
         str(ROOT / "python/torch"),
     )  # fmt: skip
     (wheel,) = (folder / "dist").glob("*.whl")
@@ -51,12 +50,13 @@ def main():
     missing = run_pytest.missing_modules("torch", "scikit_build_core")
     if missing:
         return missing
-    folder = pathlib.Path(folder)
+    folder = pathlib.Path(folder).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     wheel = build_wheel(build, folder)
     site = folder / "site"
     pip("install", "--no-deps", "--no-index", f"--target={site}", str(wheel))
     os.environ["SEQCONV_WHEEL"] = str(wheel)
+    os.environ["SEQCONV_BINARY_DIR"] = str(pathlib.Path(build).resolve())
     os.environ["PYTHONPATH"] = str(site)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(pathlib.Path(build).resolve() / "inductor")
     # Torch's own kernels without vectors, and no processes that compile: each asks

@@ -8,7 +8,7 @@ from seqconv_torch import _build
 
 # Beside the other file that the build has made: an editable installation keeps
 # the two apart from the sources.
-_FOLDER = pathlib.Path(_build.__file__).resolve().parent
+_FOLDER = pathlib.Path(_build.__file__).resolve().parent / "lib"
 LIBRARY = _FOLDER / "libseqconv_ops.so"
 CUDA_LIBRARY = _FOLDER / "libseqconv_ops_cuda.so"
 

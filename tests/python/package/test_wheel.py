@@ -17,7 +17,8 @@ import seqconv_torch
 
 ROOT = pathlib.Path(__file__).parents[3]
 WHEEL = pathlib.Path(os.environ["SEQCONV_WHEEL"])
-LIBRARY = "seqconv_torch/libseqconv_ops.so"
+BUILD = pathlib.Path(os.environ["SEQCONV_BINARY_DIR"])
+LIBRARY = "seqconv_torch/lib/libseqconv_ops.so"
 FINDER = ROOT / "python/torch/torch_location.py"
 
 
@@ -41,12 +42,18 @@ def metadata(wheel):
     return wheel.read(name).decode()
 
 
-def test_the_wheel_holds_the_operators_and_nothing_else(wheel):
+def test_the_wheel_holds_operators_and_training_and_nothing_else(wheel):
     names = {n for n in wheel.namelist() if ".dist-info/" not in n}
     sources = (ROOT / "python/torch/seqconv_torch").iterdir()
     wanted = {f"seqconv_torch/{p.name}" for p in sources if p.is_file()}
-    added = {"seqconv_torch/_build.py", "seqconv_torch/LICENSE", "seqconv_torch/NOTICE", LIBRARY}
-    assert names == wanted | added
+    libraries = {f"seqconv_torch/lib/{p.name}"
+                 for name in ("ops", "ops_cuda", "engine", "mpi", "nccl")
+                 for p in BUILD.glob(f"lib/libseqconv_{name}.so")}  # fmt: skip
+    assert LIBRARY in libraries and "seqconv_torch/lib/libseqconv_engine.so" in libraries
+    configs = {f"seqconv_torch/share/seqconv/{p.relative_to(ROOT)}"
+               for p in (ROOT / "configs").rglob("*.toml")}  # fmt: skip
+    added = {"_build.py", "LICENSE", "NOTICE", "bin/seqconv"}
+    assert names == wanted | libraries | configs | {f"seqconv_torch/{name}" for name in added}
 
 
 def test_versions_agree(wheel):
@@ -75,11 +82,13 @@ def dynamic_section(library):
     return re.findall(r"\((\w+)\)[^\[\n]*\[(.*)\]", output)
 
 
-def test_the_library_names_no_folder_of_this_machine(wheel, tmp_path):
-    library = pathlib.Path(wheel.extract(LIBRARY, tmp_path))
+@pytest.mark.parametrize("name", [LIBRARY, "seqconv_torch/lib/libseqconv_engine.so"])
+def test_libraries_name_no_folder_of_this_machine(name, wheel, tmp_path):
+    library = pathlib.Path(wheel.extract(name, tmp_path))
     entries = dynamic_section(library)
     paths = [v for tag, v in entries if tag in ("RPATH", "RUNPATH")]
-    assert paths == ["$ORIGIN/../torch/lib"]
+    assert len(paths) == 1 and paths[0].startswith("$ORIGIN:$ORIGIN/../../torch/lib")
+    assert all(path.startswith("$ORIGIN") for path in paths[0].split(":"))
     needed = [value for tag, value in entries if tag == "NEEDED"]
     assert "libtorch_cpu.so" in needed
     assert not [name for name in needed if "/" in name]
@@ -206,13 +215,13 @@ def test_a_library_for_cuda_devices_is_loaded_when_there_is_one(
     some_library = "lib/libtorch_global_deps.so"  # stands for it
     shutil.copy(
         pathlib.Path(torch.__file__).parent / some_library,
-        tmp_path / "seqconv_torch/libseqconv_ops_cuda.so",
+        tmp_path / "seqconv_torch/lib/libseqconv_ops_cuda.so",
     )
     code, output = with_torch(
         tmp_path, "import seqconv_torch; print(torch.ops.loaded_libraries)"
     )
     assert code == 0
-    assert "seqconv_torch/libseqconv_ops_cuda.so" in output
+    assert "seqconv_torch/lib/libseqconv_ops_cuda.so" in output
 
 
 def test_torch_is_found_without_importing_it():

@@ -72,7 +72,7 @@ def test_the_program_runs(translator):
 def test_training_says_what_it_wants():
     done = run(VENV / "bin/seqconv", "train", "demo_numbers", "--output", "/nowhere")
     assert done.returncode == 1
-    assert "from the sources; the Python package seqconv is without it" in done.stderr
+    assert "install the Python package seqconv-torch beside torch" in done.stderr
 
 
 def python(program, **environment):
