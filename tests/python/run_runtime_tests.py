@@ -4,8 +4,9 @@
 
 BUILD is a build folder of the project: the wheel takes library and program from there
 (SEQCONV_PREBUILT_RUNTIME), so that packing costs seconds. FOLDER is emptied; the package goes to
-a virtual environment FOLDER/venv without any other. Exits with 77 (skipped) when a module is
-missing, as run_pytest.py does.
+a virtual environment FOLDER/venv without any other. SEQCONV_PRELOAD names a library for the tests
+alone to load first (a sanitizer's). Exits with 77 (skipped) when a module is missing, as
+run_pytest.py does.
 """
 
 import os
@@ -52,6 +53,8 @@ def main():
     os.environ["SEQCONV_WHEEL"] = str(wheel)
     os.environ["SEQCONV_VENV"] = str(environment)
     os.environ["PYTHONPATH"] = str(site)
+    if "SEQCONV_PRELOAD" in os.environ:
+        os.environ["LD_PRELOAD"] = os.environ["SEQCONV_PRELOAD"]
     tests = [str(HERE / "runtime"), *arguments]
     command = [sys.executable, str(HERE / "run_pytest.py"), "sacrebleu", *tests]
     return subprocess.run(command, check=False).returncode
