@@ -94,7 +94,7 @@ python() {
     "$site/venv/bin/python" tools/soak_python.py tests/model/folders &&
     cmake --preset ci-dev && cmake --build --preset ci-dev -j 2 --target seqconv_api &&
     SEQCONV_RUNTIME_LIBRARY=$PWD/build/dev/lib/libseqconv_runtime.so.1 \
-      SEQCONV_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+      SEQCONV_PRELOAD="$(gcc -print-file-name=libasan.so) libstdc++.so.6" ASAN_OPTIONS=detect_leaks=0 \
       .venv/bin/python tests/python/run_runtime_tests.py build/release "$site" -k "not grow_memory"
 }
 crashes() {

@@ -4,8 +4,8 @@
 
 BUILD is a build folder of the project: the wheel takes library and program from there
 (SEQCONV_PREBUILT_RUNTIME), so that packing costs seconds. FOLDER is emptied; the package goes to
-a virtual environment FOLDER/venv without any other. SEQCONV_PRELOAD names a library for the tests
-alone to load first (a sanitizer's). Exits with 77 (skipped) when a module is missing, as
+a virtual environment FOLDER/venv without any other. SEQCONV_PRELOAD names libraries for the tests
+alone to load first (a sanitizer). Exits with 77 (skipped) when a module is missing, as
 run_pytest.py does.
 """
 
