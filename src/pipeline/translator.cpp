@@ -59,6 +59,9 @@ std::vector<Hypothesis> possible(std::vector<Hypothesis> found) {
 
 /// UsageError for options of a request that make no sense together.
 void validate(const TranslationInput& request, const DecodingOptions& search) {
+  refuse_both(request.text, "text", request.tokens.has_value(), "tokens");
+  refuse_both(
+      request.target_prefix, "prefix", request.target_prefix_tokens.has_value(), "prefix_tokens");
   const std::optional<SamplingOptions>& sampling = request.sampling;
   if (sampling) {
     refuse_beside_draws(request.search, "");
