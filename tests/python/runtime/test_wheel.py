@@ -62,6 +62,10 @@ def run(*arguments, **options):
 def test_the_program_runs(translator):
     done = run(VENV / "bin/seqconv", "translate", "--model", MODEL, input="dalan mira\n")
     assert done.stdout == translator.translate("dalan mira").text + "\n", done.stderr
+    draws = translator.translate(["dalan"] * 5, sample=True, temperature=2.0)
+    done = run(VENV / "bin/seqconv", "translate", "--model", MODEL, "--sample",
+               "--temperature", "2", input="dalan\n" * 5)  # fmt: skip
+    assert done.stdout.splitlines() == [one.text for one in draws], done.stderr
     assert run(VENV / "bin/seqconv", "--version").stdout.startswith(f"seqconv {version()}\n")
     # Configurations lie where the program looks for them.
     done = run(VENV / "bin/seqconv", "import", "--checkpoint", "/nowhere", "--output", "/nowhere/x",
@@ -85,6 +89,8 @@ def test_nothing_but_the_standard_library_is_imported():
     modules = set(done.stdout.split())
     assert done.returncode == 0, done.stderr
     assert not modules & {"asyncio", "json", "torch", "numpy", "pathlib", "seqconv.metrics"}
+    # Each of them takes about as long as all of the package.
+    assert not modules & {"typing", "dataclasses", "inspect", "re"}
 
 
 def test_old_names_say_where_they_are():
