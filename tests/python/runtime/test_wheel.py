@@ -37,8 +37,19 @@ def test_it_holds_the_package_the_library_and_the_program(names):
                              f"{data}/scripts/seqconv"}
     assert f"{data}/data/share/seqconv/configs/lightconv_iwslt_de_en.toml" in names
     assert WHEEL.name.startswith(f"seqconv-{version()}-py3-none-")
+    # Packages of a release bring what of others they hold (tools/package.sh).
+    assert f"seqconv-{version()}.dist-info/licenses/parts" in names
     # Both with what they need of the system's are 6 MB: docs/installing.md.
     assert WHEEL.stat().st_size < 4e6
+
+
+def test_library_and_program_look_nowhere_for_what_they_need():
+    """Programs are moved when a wheel is installed: a path to others would lead to nothing."""
+    for file in (VENV / "bin/seqconv", pathlib.Path(seqconv.__file__).parent /
+                 "lib/libseqconv_runtime.so.1"):  # fmt: skip
+        done = run("readelf", "-dW", file)
+        assert "(NEEDED)" in done.stdout, done.stderr
+        assert not re.search("RPATH|RUNPATH", done.stdout)
 
 
 def test_it_needs_nothing():
