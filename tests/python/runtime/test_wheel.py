@@ -37,8 +37,19 @@ def test_it_holds_the_package_the_library_and_the_program(names):
                              f"{data}/scripts/seqconv"}
     assert f"{data}/data/share/seqconv/configs/lightconv_iwslt_de_en.toml" in names
     assert WHEEL.name.startswith(f"seqconv-{version()}-py3-none-")
+    # Packages of a release bring what of others they hold (tools/package.sh).
+    assert f"seqconv-{version()}.dist-info/licenses/parts" in names
     # Both with what they need of the system's are 6 MB: docs/installing.md.
     assert WHEEL.stat().st_size < 4e6
+
+
+def test_library_and_program_look_nowhere_for_what_they_need():
+    """Programs are moved when a wheel is installed: a path to others would lead to nothing."""
+    for file in (VENV / "bin/seqconv", pathlib.Path(seqconv.__file__).parent /
+                 "lib/libseqconv_runtime.so.1"):  # fmt: skip
+        done = run("readelf", "-dW", file)
+        assert "(NEEDED)" in done.stdout, done.stderr
+        assert not re.search("RPATH|RUNPATH", done.stdout)
 
 
 def test_it_needs_nothing():
@@ -71,6 +82,13 @@ def test_the_program_runs(translator):
     done = run(VENV / "bin/seqconv", "import", "--checkpoint", "/nowhere", "--output", "/nowhere/x",
                "--preset", "nothing")
     assert "lightconv_iwslt_de_en" in done.stderr, done.stderr
+
+
+def test_the_program_runs_as_a_module_too(translator):
+    program = [VENV / "bin/python", "-m", "seqconv"]
+    done = run(*program, "translate", "--model", MODEL, input="dalan mira\n")
+    assert done.stdout == translator.translate("dalan mira").text + "\n", done.stderr
+    assert run(*program, "translate", "--bem").returncode == 2
 
 
 def test_training_says_what_it_wants():
