@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from ctypes import string_at
+from dataclasses import dataclass, field
 from struct import unpack
+from typing import Any, TypeVar
 
 from . import _c, errors
-from ._light import TYPE_CHECKING, dataclass, field
 
-if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
-    _R = TypeVar("_R")
+_R = TypeVar("_R")
 
 _ERRORS: dict[int, type[errors.SeqconvError]] = {
     _c.CANCELLED: errors.RequestCancelled,
