@@ -33,12 +33,18 @@ check_forms() {
   "$python" -m spdx_tools.spdx.clitools.pyspdxtools -i "$first"/*.spdx.json
   "$python" -m auditwheel show "$first"/seqconv-[0-9]*.whl | tee "$CHECK/show"
   grep -q 'manylinux_2_34_x86_64' "$CHECK/show"
-  local wheel
-  wheel=$(stat -c %s "$first"/seqconv-[0-9]*.whl)
-  [ "$wheel" -le 6000000 ] || {
-    echo "check_packages.sh: the wheel must have 6 MB at most, but has $wheel bytes" >&2
-    return 1
-  }
+  unzip -p "$first"/seqconv-[0-9]*.whl '*/libseqconv_runtime.so.1' | gzip -9 > "$CHECK/library.gz"
+  at_most 6000000 "$first"/seqconv-[0-9]*.whl
+  at_most 4000000 "$CHECK/library.gz"
+}
+
+# at_most BYTES FILE
+at_most() {
+  local size
+  size=$(stat -c %s "$2")
+  [ "$size" -le "$1" ] && return
+  echo "check_packages.sh: $2 must have $1 bytes at most, but has $size" >&2
+  return 1
 }
 
 try_in_venv() {

@@ -21,7 +21,7 @@ readonly PACKAGES=(
 readonly TEST_PACKAGES=(wordnet-base chromium man-db)
 # tools/package.sh, and tools/check_long.sh packages, which tries what it made.
 readonly RELEASE_PACKAGES=(
-  dpkg-dev file lintian mmdebstrap debian-archive-keyring)
+  dpkg-dev file unzip lintian mmdebstrap debian-archive-keyring)
 readonly LIGHT=(
   "torch==$TORCH" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 readonly PYTHON_TESTS=(
