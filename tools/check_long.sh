@@ -121,8 +121,7 @@ real() {
     bash tools/reproduce_summaries.sh samsum
 }
 
-readonly ALL=(bench golden text moses rouge suites scores fuzz threads python crashes arm64 packages
-  soak real)
+readonly ALL=(bench golden text moses rouge suites scores fuzz threads python crashes arm64 packages soak real)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${ALL[@]}")
 failed=()

@@ -7,13 +7,14 @@ import os
 from ctypes import (POINTER, Structure, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint64,
                     c_void_p, string_at)
 from struct import Struct
-from typing import TYPE_CHECKING, Any
 
 from . import errors
+from ._light import TYPE_CHECKING
 from ._version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 OK, INVALID, FAILED, OUT_OF_MEMORY, CANCELLED, TIMED_OUT = range(6)
 PART = 8

@@ -7,13 +7,13 @@ import ctypes
 import os
 import threading
 import weakref
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _c, _options, errors, results
+from ._light import TYPE_CHECKING, Generic, TypeVar, dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
 T = TypeVar("T", covariant=True)
 R = TypeVar("R")

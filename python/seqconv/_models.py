@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
-
 from . import _c, _options, results
+from ._light import TYPE_CHECKING, overload
 from ._model import Model, Request, Requests, Stream
 from ._text_model import _TextModel, detokenize, give_text, tokenize
-from ._typed import GenerationOptions, TranslationOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
@@ -16,6 +14,7 @@ if TYPE_CHECKING:
 
     from ._aio import AsyncStream
     from ._text_model import Folder, Given, Tokens
+    from ._typed import GenerationOptions, TranslationOptions
     from .results import Generation, Score, Translation
 
 
@@ -220,7 +219,7 @@ class Generator(Model):
             batch_tokens=4096, max_source_tokens=0, queue_limit=queue_limit)  # fmt: skip
 
     def _request(self, prompt: Given, options: GenerationOptions) -> Request[Generation]:
-        own = _options.checked(options, GenerationOptions.__annotations__)
+        own = _options.checked(options, _options.GENERATION)
         length = own.pop("length", 200)
         struct = _c.GenerationRequest(
             length=length, timeout_ms=_options.timeout_ms(own.pop("timeout", None)))

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import TYPE_CHECKING, Any
 
 from . import _c, errors
+from ._light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from typing import Any
 
 _SEARCH = ("beam", "n_best", "max_length_b", "min_length", "no_repeat_ngram", "max_length_a",
            "length_penalty", "unknown_penalty", "ban_unknown", "stepwise_length_penalty")
+
+
+_SAMPLING = ("temperature", "top_k", "top_p", "ban_unknown", "seed")
+# The keys of TranslationOptions and GenerationOptions (_typed.py).
+TRANSLATION = frozenset((*_SEARCH, *_SAMPLING, "target_prefix", "sample", "alignments", "timeout"))
+GENERATION = frozenset((*_SAMPLING, "length", "timeout"))
 
 
 def _typed(name: str, value: Any, wanted: type) -> Any:

@@ -8,19 +8,20 @@ import os
 from collections import deque
 from collections.abc import AsyncIterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _c, _options, errors, results
+from ._light import TYPE_CHECKING, TypeVar
 from ._model import Model, Request, Requests, Stream
-from ._typed import TranslationOptions
 
 if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+    from typing import Any
 
     from typing_extensions import Unpack
 
     from ._aio import AsyncStream
+    from ._typed import TranslationOptions
     from .results import Translation
 
 Folder = str | os.PathLike[str]
@@ -75,7 +76,7 @@ class _Asked:
     """The options of a call, from which the request of each of its texts is made."""
 
     def __init__(self, model: _TextModel, options: TranslationOptions) -> None:
-        own = _options.checked(options, TranslationOptions.__annotations__)
+        own = _options.checked(options, _options.TRANSLATION)
         alignments = own.pop("alignments", "none")
         if alignments not in _c.ALIGNMENTS:
             raise errors.OptionError(

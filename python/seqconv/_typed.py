@@ -1,4 +1,4 @@
-"""Types of keyword options."""
+"""Types of keyword options. They are apart, as `typing` takes long to be imported."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from ._text_model import Tokens
-
 
 class TranslationOptions(TypedDict, total=False):
     """Options of a translation or summary; what is not given is the model's own."""

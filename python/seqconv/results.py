@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ctypes import string_at
-from dataclasses import dataclass, field
 from struct import unpack
-from typing import Any, TypeVar
 
 from . import _c, errors
+from ._light import TYPE_CHECKING, dataclass, field
 
-_R = TypeVar("_R")
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    _R = TypeVar("_R")
 
 _ERRORS: dict[int, type[errors.SeqconvError]] = {
     _c.CANCELLED: errors.RequestCancelled,
