@@ -5,12 +5,14 @@
 #   bash tools/make_sentencepiece.sh FOLDER
 #
 # FOLDER/lib/libsentencepiece.a is the answer; what is there already is left alone. Wants the
-# package dpkg-dev, and DEBIAN_MIRROR for another mirror.
+# package dpkg-dev. The source comes from the mirror that apt takes packages from, or from that
+# which DEBIAN_MIRROR names.
 set -euo pipefail
 umask 022
 
-readonly MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
-readonly KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
+MIRROR=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' \
+  'Created-By: Packages' 'Component: main' | head -n 1)}
+readonly MIRROR KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
 [ $# -eq 1 ] || {
   echo "usage: tools/make_sentencepiece.sh FOLDER" >&2
   exit 2
