@@ -45,7 +45,7 @@ class Part:
 PARTS = (
     Part("LibTorch (PyTorch)", "BSD-3-Clause", soname="libtorch"),
     Part("Highway", "Apache-2.0 OR BSD-3-Clause", "libhwy-dev"),
-    Part("SentencePiece", "Apache-2.0", "libsentencepiece-dev", "libsentencepiece.so"),
+    Part("SentencePiece", "Apache-2.0", "libsentencepiece-dev", "libsentencepiece"),
     Part("Abseil", "Apache-2.0", "libsentencepiece-dev", within="SentencePiece"),
     Part("Protocol Buffers", "BSD-3-Clause", "libsentencepiece-dev", within="SentencePiece"),
     Part("Darts-clone", "BSD-3-Clause", "libsentencepiece-dev", within="SentencePiece"),
