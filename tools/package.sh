@@ -60,7 +60,8 @@ prepare() {
 make_source() {
   say "Archive of sources of $version"
   local archive=$out/seqconv-$version.tar.gz
-  git archive --format=tar --prefix="seqconv-$version/" HEAD | gzip -9n > "$archive"
+  # The rights of files are then the same whoever unpacks it.
+  git -c tar.umask=0022 archive --format=tar --prefix="seqconv-$version/" HEAD | gzip -9n > "$archive"
   rm -rf "$source"
   tar -xzf "$archive" -C "$work"
 }
