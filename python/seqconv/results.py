@@ -195,8 +195,13 @@ def _outputs(outputs: int, count: int) -> list[tuple[Any, ...]]:
     return [_c.OUTPUT.unpack(string_at(place, _c.OUTPUT.size)) for place in places]
 
 
+def _members(result: int) -> tuple[Any, ...]:
+    """The struct of the result at an address; _c.RESULT names its members."""
+    return _c.RESULT.unpack(string_at(result, _c.RESULT.size))
+
+
 def status_of(result: int) -> int:
-    status: int = _c.RESULT.unpack(string_at(result, _c.RESULT.size))[1]
+    status: int = _members(result)[1]
     return status
 
 
@@ -204,8 +209,7 @@ def translation_of(result: int, source: str, alignments: int) -> Translation:
     """The result at an address. source: the text that ranges of its tokens mean; alignments:
     the number in _c.ALIGNMENTS of what was asked for."""
     (_, status, _, error, error_size, note_count, notes, output_count, outputs,
-     width, source_tokens, source_ranges, _) = (
-        _c.RESULT.unpack(string_at(result, _c.RESULT.size)))  # fmt: skip
+     width, source_tokens, source_ranges, _) = _members(result)  # fmt: skip
     source_data = source.encode("utf-8", "surrogatepass") if alignments else b""
     hypotheses = []
     for (_, data, size, count, tokens, scores, score, log_probability, ranges, pair_count, pairs,
@@ -231,8 +235,7 @@ def translation_of(result: int, source: str, alignments: int) -> Translation:
 
 def generation_of(result: int) -> Generation:
     """The result at an address."""
-    _, status, _, error, error_size, note_count, notes, output_count, outputs, *_ = (
-        _c.RESULT.unpack(string_at(result, _c.RESULT.size)))
+    _, status, _, error, error_size, note_count, notes, output_count, outputs, *_ = _members(result)
     found: dict[str, Any] = {
         "error": _error_of(status, error, error_size), "notes": _c.strings_of(notes, note_count),
         "text": "", "tokens": [], "token_scores": [], "log_probability": 0.0}  # fmt: skip
@@ -247,8 +250,7 @@ def generation_of(result: int) -> Generation:
 
 def score_of(result: int) -> Score:
     """The result at an address."""
-    _, status, _, error, error_size, note_count, notes, output_count, outputs, *_ = (
-        _c.RESULT.unpack(string_at(result, _c.RESULT.size)))
+    _, status, _, error, error_size, note_count, notes, output_count, outputs, *_ = _members(result)
     log_probability = float("nan")
     if output_count:
         ((*_, log_probability, _, _, _, _),) = _outputs(outputs, output_count)
@@ -265,8 +267,7 @@ class Text:
 
     def add(self, result: int) -> Part:
         """The part at an address."""
-        *_, count, outputs, _, _, _, kept_bytes = (
-            _c.RESULT.unpack(string_at(result, _c.RESULT.size)))
+        *_, count, outputs, _, _, _, kept_bytes = _members(result)
         ((_, data, size, *_),) = _outputs(outputs, count)
         kept = self._data[:kept_bytes]
         added = string_at(data, size)

@@ -116,7 +116,7 @@ std::optional<TorchPackage> find_torch_package() {
 
 void become_torch_package(const std::string& missing) {
   const std::optional<TorchPackage> package = find_torch_package();
-  if (!package || package->program == fs::read_symlink("/proc/self/exe"))
+  if (!package || package->program.parent_path() == program_folder())
     fail(missing);
   if (package->version != SEQCONV_VERSION)
     fail(

@@ -76,6 +76,15 @@ def test_another_version_is_refused(program, tmp_path):
         "seqconv-torch 9.9.9; install both of one version" in done.stderr
 
 
+def test_a_package_without_the_engine_does_not_go_on_as_itself(tmp_path):
+    shutil.copytree(PACKAGE, tmp_path / "seqconv_torch", symlinks=True,
+                    ignore=shutil.ignore_patterns("lib"))  # fmt: skip
+    done = run(tmp_path / "seqconv_torch/bin/seqconv", "train", "--help-config",
+               SEQCONV_PYTHON=sys.executable, PYTHONPATH=f"{tmp_path}:{SITE}")  # fmt: skip
+    assert done.returncode == 1
+    assert "libseqconv_engine.so, which is in none of these places" in done.stderr, done.stderr
+
+
 def test_what_is_missing_is_said(program, tmp_path):
     arguments = [program, "train", "--help-config"]
     for python in ("/nowhere/python3", "/bin/false", sys.executable):
