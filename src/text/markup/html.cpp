@@ -317,14 +317,16 @@ HtmlText::HtmlText(std::string_view html) : html_(html) {
 }
 
 HtmlText::~HtmlText() = default;
-HtmlText::HtmlText(HtmlText&&) noexcept = default;
-HtmlText& HtmlText::operator=(HtmlText&&) noexcept = default;
 
 std::vector<std::string_view> HtmlText::texts() const {
   std::vector<std::string_view> texts;
   for (const HtmlRun& run : runs_)
     texts.emplace_back(run.text);
   return texts;
+}
+
+bool HtmlText::has_elements() const {
+  return std::ranges::any_of(runs_, [](const HtmlRun& run) { return !run.elements.empty(); });
 }
 
 std::string HtmlText::with(const std::vector<RunTranslation>& translations) const {

@@ -25,12 +25,15 @@ class HtmlText {
   /// before it is parsed.
   explicit HtmlText(std::string_view html);
   ~HtmlText();
-  HtmlText(HtmlText&&) noexcept;
-  HtmlText& operator=(HtmlText&&) noexcept;
+  HtmlText(const HtmlText&) = delete;
+  HtmlText& operator=(const HtmlText&) = delete;
 
   /// The texts of the runs, in the order of the document: entities are read, white space is
   /// single blanks, none at the ends.
   std::vector<std::string_view> texts() const;
+
+  /// True where some run has inline tags.
+  bool has_elements() const;
 
   /// The document with one translation per run. Translations are escaped; characters that a run
   /// wrote as entities are written so again. Each inline tag is there once and nests as it did.
