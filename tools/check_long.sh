@@ -33,6 +33,9 @@
 #            CRASHES, default 30, is the number for each)
 #   arm64    the kernels and their tests for arm64 processors, under emulation
 #            (tools/check_arm64.sh names the packages that it needs)
+#   packages the packages of the last commit, made twice with the same bytes and installed
+#            where nothing else is (tools/check_packages.sh, some 25 minutes;
+#            PACKAGE_FLAGS are for tools/package.sh, such as --without-torch)
 #   soak     100,000 random lines in one process (tools/soak.py), float32 and int8:
 #            no growth of memory, no line lost, changed or out of order; and calls
 #            of 16,000 lines at a time by a model of every mixer
@@ -94,7 +97,7 @@ python() {
     "$site/venv/bin/python" tools/soak_python.py tests/model/folders &&
     cmake --preset ci-dev && cmake --build --preset ci-dev -j 2 --target seqconv_api &&
     SEQCONV_RUNTIME_LIBRARY=$PWD/build/dev/lib/libseqconv_runtime.so.1 \
-      SEQCONV_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+      SEQCONV_PRELOAD="$(gcc -print-file-name=libasan.so) libstdc++.so.6" ASAN_OPTIONS=detect_leaks=0 \
       .venv/bin/python tests/python/run_runtime_tests.py build/release "$site" -k "not grow_memory"
 }
 crashes() {
@@ -102,6 +105,10 @@ crashes() {
 }
 arm64() {
   bash tools/check_arm64.sh
+}
+packages() {
+  # shellcheck disable=SC2086
+  bash tools/check_packages.sh ${PACKAGE_FLAGS:-}
 }
 soak() {
   .venv/bin/python tools/soak.py build/release/bin/seqconv &&
@@ -114,7 +121,7 @@ real() {
     bash tools/reproduce_summaries.sh samsum
 }
 
-readonly ALL=(bench golden text moses rouge suites scores fuzz threads python crashes arm64 soak real)
+readonly ALL=(bench golden text moses rouge suites scores fuzz threads python crashes arm64 packages soak real)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${ALL[@]}")
 failed=()

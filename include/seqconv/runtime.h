@@ -38,7 +38,7 @@ class ModelError : public Error {
  public:
   using Error::Error;
 };
-/// RuntimeOptions that make no sense, or an empty function.
+/// RuntimeOptions that make no sense, a timeout below 0, or an empty function.
 class OptionError : public Error {
  public:
   using Error::Error;
@@ -111,13 +111,13 @@ class Translator {
   /// The best translation of one text. RequestError, OutOfMemory.
   Translation translate(std::string_view text) const;
 
-  /// A result a request, in their order. OutOfMemory.
+  /// A result a request, in their order. OptionError for a timeout below 0; OutOfMemory.
   std::vector<TranslationResult> translate(
       const std::vector<TranslationRequest>& requests, const CancelToken& cancel = {}) const;
 
   /// The same, each result given to on_result as soon as it is there: with the
   /// number of its request, by some thread, one at a time. Once it throws it is
-  /// called no more, and its exception leaves this call. OutOfMemory.
+  /// called no more, and its exception leaves this call. OptionError as above; OutOfMemory.
   void translate(
       const std::vector<TranslationRequest>& requests,
       const std::function<void(size_t, TranslationResult)>& on_result,
@@ -125,20 +125,20 @@ class Translator {
 
   /// Translates one text and tells parts of it as soon as all hypotheses have them in common:
   /// `text` follows the first `kept` bytes of what was told. False ends it, which is ok.
-  /// Exceptions of on_part leave this call. OutOfMemory.
+  /// Exceptions of on_part leave this call. OptionError as above; OutOfMemory.
   TranslationResult stream(
       const TranslationRequest& request,
       const std::function<bool(size_t kept, std::string_view text)>& on_part,
       const CancelToken& cancel = {}) const;
 
   /// Summaries of documents, whose lines are taken together; sentences of summaries are lines.
-  /// OptionError for alignments. OutOfMemory.
+  /// OptionError for alignments or a timeout below 0; OutOfMemory.
   std::vector<TranslationResult> summarise(
       const std::vector<TranslationRequest>& requests, const CancelToken& cancel = {}) const;
 
   /// Returns at once. Requests that come close together share batches. The future gives a result
   /// and never throws; it may outlive the Translator, whose end cancels what waits or is under
-  /// way. OutOfMemory; QueueFull; Error where no thread can be started.
+  /// way. OptionError as above; OutOfMemory; QueueFull; Error where no thread can be started.
   std::future<TranslationResult> translate_async(
       const TranslationRequest& request, const CancelToken& cancel = {}) const;
 
@@ -164,7 +164,7 @@ class Scorer {
   /// Log-probability of one translation. RequestError, OutOfMemory.
   double score(std::string_view source, std::string_view target) const;
 
-  /// A result a request, in their order. OutOfMemory.
+  /// A result a request, in their order. OptionError for a timeout below 0; OutOfMemory.
   std::vector<ScoreResult> score(
       const std::vector<ScoreRequest>& requests, const CancelToken& cancel = {}) const;
 
@@ -188,7 +188,8 @@ class Generator {
   std::string generate(std::string_view prompt) const;
 
   /// on_text hears the text as it comes, whole characters, by this thread;
-  /// false ends it, which is ok. Its exceptions leave this call.
+  /// false ends it, which is ok. Its exceptions leave this call. OptionError for a timeout below
+  /// 0; OutOfMemory.
   GenerationResult generate(
       const GenerationRequest& request,
       const std::function<bool(std::string_view)>& on_text = {},

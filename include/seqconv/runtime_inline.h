@@ -557,10 +557,10 @@ inline Scorer::Scorer(const std::string& model, const RuntimeOptions& options)
     : model_(detail::guarded([&] {
         if (!options.shortlist.empty())
           throw OptionError(
-              "a shortlist is for a Translator alone, but got '" + options.shortlist + "'");
+              "a shortlist is for translating alone, but got '" + options.shortlist + "'");
         if (options.max_source_tokens > 0)
           throw OptionError(
-              "max_source_tokens is for a Translator alone, but got " +
+              "max_source_tokens is for translating alone, but got " +
               std::to_string(options.max_source_tokens));
         return detail::open({model}, options, SEQCONV_TASK_TRANSLATION);
       })) {}

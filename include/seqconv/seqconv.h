@@ -244,14 +244,15 @@ typedef struct seqconv_sampling_options {
 #define SEQCONV_SAMPLING_OPTIONS_INIT \
   { sizeof(seqconv_sampling_options), 1.0, 0, 1.0, 0, 0, 0 }
 
-/** A text to translate or summarise, or its tokens as the model's vocabulary spells them. */
+/** A text to translate or summarise, or its tokens as the model's vocabulary spells them; both
+ * are SEQCONV_INVALID. */
 typedef struct seqconv_translation_request {
   size_t size;
   seqconv_text text;
-  const seqconv_text* tokens; /**< instead of `text`; NULL: not given */
+  const seqconv_text* tokens; /**< instead of `text`, which is empty then; NULL: not given */
   int64_t token_count;
-  seqconv_text prefix; /**< how the translation must begin */
-  const seqconv_text* prefix_tokens;
+  seqconv_text prefix;               /**< how the translation must begin */
+  const seqconv_text* prefix_tokens; /**< instead of `prefix`, which is empty then */
   int64_t prefix_token_count;
   const seqconv_search_options* search;     /**< NULL: as the model's own */
   const seqconv_sampling_options* sampling; /**< NULL: searched for; else drawn, n_best times */
@@ -279,7 +280,7 @@ typedef struct seqconv_score_request {
 typedef struct seqconv_generation_request {
   size_t size;
   seqconv_text prompt;
-  const seqconv_text* prompt_tokens; /**< instead of `prompt`; NULL: not given */
+  const seqconv_text* prompt_tokens; /**< instead of `prompt`, which is empty then */
   int64_t prompt_token_count;
   int64_t length;                           /**< tokens to generate, at least 1 */
   const seqconv_sampling_options* sampling; /**< NULL: SEQCONV_SAMPLING_OPTIONS_INIT */

@@ -9,11 +9,10 @@ Models: Translator, Summarizer, Scorer, Generator; seqconv.metrics has BLEU and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from ._light import TYPE_CHECKING, Any
 from ._model import Info, Stream
-from ._models import (GenerationOptions, Generator, Scorer, Summarizer, Tokens, TranslationOptions,
-                      Translator)
+from ._models import Generator, Scorer, Summarizer, Translator
+from ._text_model import Tokens
 from ._version import __version__
 from .errors import (ClosedError, ModelError, OptionError, OutOfMemory, QueueFull, RequestCancelled,
                      RequestError, RequestTimeout, SeqconvError)
@@ -22,6 +21,7 @@ from .results import Alignment, Generation, Hypothesis, Part, Score, Translation
 if TYPE_CHECKING:
     from . import metrics
     from ._aio import AsyncStream
+    from ._typed import GenerationOptions, TranslationOptions
 
 __all__ = [
     "Alignment", "AsyncStream", "ClosedError", "Generation", "GenerationOptions", "Generator",
@@ -38,16 +38,17 @@ _OPERATORS = frozenset((
     "cumulative_average_step", "conv_initial_state", "nn", "ops", "convert"))  # fmt: skip
 
 
+# Names that bring other modules with them, which are imported when they are wanted.
+_LATER = {"AsyncStream": "_aio", "GenerationOptions": "_typed", "TranslationOptions": "_typed"}
+
+
 def __getattr__(name: str) -> Any:
-    # Both are imported when they are wanted: they bring others with them.
+    import importlib
+
     if name == "metrics":
-        import importlib
-
         return importlib.import_module("seqconv.metrics")
-    if name == "AsyncStream":
-        from ._aio import AsyncStream
-
-        return AsyncStream
+    if name in _LATER:
+        return getattr(importlib.import_module(f"seqconv.{_LATER[name]}"), name)
     if name in _OPERATORS:
         raise AttributeError(
             f"seqconv.{name} is seqconv_torch.{name} now, of the package seqconv-torch")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from . import _c, results
 from ._model import Model, Queue, Request, Token
 
 T = TypeVar("T", covariant=True)
+I = TypeVar("I")
 
 
 class Pump:
@@ -23,7 +25,7 @@ class Pump:
     def __init__(self) -> None:
         self.queue = Queue()
         self._descriptor = _c.library.queue_descriptor(self.queue.handle)
-        self._hearers: dict[int, Callable[[Any], bool]] = {}
+        self._hearers: dict[int, Callable[[int], bool]] = {}
         self._numbers = 0
 
     @classmethod
@@ -37,7 +39,7 @@ class Pump:
             pump = cls._of_loops[loop] = cls()
         return pump
 
-    def add(self, hear: Callable[[Any], bool]) -> int:
+    def add(self, hear: Callable[[int], bool]) -> int:
         """The number of a request, whose results `hear` hears until it returns True."""
         self._numbers += 1
         self._hearers[self._numbers] = hear
@@ -66,7 +68,7 @@ async def wait(model: Model, function: str, request: Request[T]) -> T:
     pump = Pump.of_running_loop()
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-    def hear(result: Any) -> bool:
+    def hear(result: int) -> bool:
         if not future.done():
             try:
                 future.set_result(request.read(result))
@@ -87,6 +89,50 @@ async def wait(model: Model, function: str, request: Request[T]) -> T:
         token.cancel()
         pump.remove(number)
         raise
+    finally:
+        del future  # which has an exception whose traceback has this frame
+
+
+class Source(Generic[I]):
+    """The items of an iterable, or of an asynchronous one, of which the next is fetched while a
+    result is waited for as well."""
+
+    def __init__(self, items: Iterable[I] | AsyncIterable[I]) -> None:
+        self._now = None if isinstance(items, AsyncIterable) else iter(items)
+        self._later = items.__aiter__() if isinstance(items, AsyncIterable) else None
+        self._fetched: asyncio.Future[I] | None = None
+        self.has_ended = False
+
+    def ready(self) -> list[I]:
+        """The next item if it is there; raises what the iterable does."""
+        found: list[I] = []
+        if self._now is not None:
+            found = list(islice(self._now, 1))
+            self.has_ended = not found
+        elif self._fetched is not None and self._fetched.done():
+            fetched, self._fetched = self._fetched, None
+            try:
+                found.append(fetched.result())
+            except StopAsyncIteration:
+                self.has_ended = True
+        return found
+
+    async def wait(self, result: asyncio.Future[Any] | None, *, wants_more: bool) -> None:
+        """Waits for the result, or the next item if more are wanted: whichever comes first."""
+        if wants_more and self._later is not None and self._fetched is None and not self.has_ended:
+            self._fetched = asyncio.ensure_future(self._fetch(self._later))
+        item = self._fetched if wants_more else None
+        await asyncio.wait([one for one in (result, item) if one is not None],
+                           return_when=asyncio.FIRST_COMPLETED)
+
+    @staticmethod
+    async def _fetch(items: AsyncIterator[I]) -> I:
+        return await items.__anext__()
+
+    def cancel(self) -> None:
+        """Ends the fetching."""
+        if self._fetched is not None:
+            self._fetched.cancel()
 
 
 class AsyncStream(Generic[T]):
@@ -106,7 +152,7 @@ class AsyncStream(Generic[T]):
         pump = Pump.of_running_loop()
         method = weakref.WeakMethod(self._hear)
 
-        def hear(result: Any) -> bool:
+        def hear(result: int) -> bool:
             """Whoever forgets the stream wants no more of it."""
             own = method()
             return own is None or own(result)
@@ -119,8 +165,8 @@ class AsyncStream(Generic[T]):
             pump.remove(number)
             raise
 
-    def _hear(self, result: Any) -> bool:
-        if result.status == _c.PART:
+    def _hear(self, result: int) -> bool:
+        if results.status_of(result) == _c.PART:
             self._parts.put_nowait(self._text.add(result))
             return False
         try:

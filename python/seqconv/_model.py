@@ -7,11 +7,13 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
 
 from . import _c, _options, errors, results
+from ._light import TYPE_CHECKING, Generic, TypeVar, dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
 T = TypeVar("T", covariant=True)
 R = TypeVar("R")
@@ -46,20 +48,20 @@ class Queue:
         self._event = _c.Event()
         self._free = _c.library.queue_free
 
-    def take(self, timeout_ms: int) -> tuple[int, Any] | None:
-        """The number and the result of the oldest event, which stays until done(); None: none
-        came in time. An interrupt between the library's answer and its use loses nothing."""
+    def take(self, timeout_ms: int) -> tuple[int, int] | None:
+        """The number of the oldest event and the address of its result, which stays until done();
+        None: none came in time. An interrupt between the library's answer and its use loses
+        nothing."""
         if not self._event.result:
             status = _c.library.queue_take(self.handle, timeout_ms, ctypes.byref(self._event))
             if status == _c.EMPTY:
                 return None
             _c.check(status)
-        return self._event.user or 0, self._event.result.contents
+        return self._event.user or 0, self._event.result
 
     def done(self) -> None:
         """Frees the event that was taken."""
-        result = ctypes.pointer(self._event.result.contents)  # the member itself becomes NULL
-        self._event.result = None
+        result, self._event.result = self._event.result, None
         _c.library.result_free(result)
 
     def __del__(self) -> None:
@@ -67,13 +69,28 @@ class Queue:
             self._free(self.handle)
 
 
-@dataclass
 class Request(Generic[T]):
-    """A request as C has it, with what it points to, and how its result is read."""
+    """A request as C has it, with what it points to, and how the result at an address is read."""
 
-    struct: Any
-    kept: Any
-    read: Callable[[Any], T]
+    def __init__(self, struct: Any, kept: Any, read: Callable[[int], T]) -> None:
+        self.struct = struct
+        self.kept = kept
+        self.read = read
+
+
+class Requests(Generic[T]):
+    """A list of requests as an array of C, with what it points to, and how the result of one is
+    read: by its number and an address."""
+
+    def __init__(self, array: Any, kept: Any, read: Callable[[int, int], T]) -> None:
+        self.array = array
+        self.kept = kept
+        self.read = read
+
+    @classmethod
+    def of_one(cls, request: Request[T]) -> Requests[T]:
+        array = (type(request.struct) * 1)(request.struct)
+        return cls(array, request, lambda number, result: request.read(result))
 
 
 class Model:
@@ -143,24 +160,26 @@ class Model:
     def _using(self, token: Token | None = None) -> _Use:
         return _Use(self, token or Token())
 
-    def _wait(self, function: str, requests: Sequence[Request[T]]) -> list[T]:
+    def _wait(self, function: str, requests: Requests[T]) -> list[T]:
         """Results of a list, in its order."""
-        if not requests:
+        count = len(requests.array)
+        if not count:
             return []
         token = Token()
 
         def work() -> list[T]:
-            structs = (type(requests[0].struct) * len(requests))(*(one.struct for one in requests))
-            found = (ctypes.POINTER(_c.Result) * len(requests))()
+            places = (ctypes.c_void_p * count)()
             call = _c.Call(cancel=token.handle)
             with self._using(token) as (handle, _):
                 _c.check(getattr(_c.library, function)(
-                    handle, structs, len(requests), ctypes.byref(call), found))
+                    handle, requests.array, count, ctypes.byref(call), places))
+            found: list[Any] = places[:]
             try:
-                return [one.read(result.contents) for one, result in zip(requests, found)]
+                return [requests.read(*one) for one in enumerate(found)]
             finally:
+                free = _c.library.result_free
                 for result in found:
-                    _c.library.result_free(result)
+                    free(result)
 
         return _interruptible(work, token)
 
@@ -168,7 +187,7 @@ class Model:
         self, function: str, request: Request[Any], token: Token, queue: Queue, number: int
     ) -> None:
         own = _c.Call(cancel=token.handle, queue=queue.handle, user=number)
-        with self._using() as (handle, _):
+        with self._using(token) as (handle, _):
             _c.check(getattr(_c.library, function + "_async")(
                 handle, ctypes.byref(request.struct), ctypes.byref(own)))
 
@@ -258,7 +277,7 @@ class Stream(Generic[T]):
             # Ctrl-C is heard between two calls.
             if (taken := self._queue.take(100)) is None:
                 continue
-            if taken[1].status == _c.PART:
+            if results.status_of(taken[1]) == _c.PART:
                 part = self._text.add(taken[1])
                 self._queue.done()
                 return part

@@ -2,315 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-from collections import deque
-from collections.abc import (AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Sequence)
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union, overload
-
-from . import _c, _options, errors, results
-from ._model import Model, Request, Stream
-from .results import Generation, Score, Translation
+from . import _c, _options, results
+from ._light import TYPE_CHECKING, overload
+from ._model import Model, Request, Requests, Stream
+from ._text_model import _TextModel, detokenize, give_text, tokenize
 
 if TYPE_CHECKING:
-    from asyncio import Task
+    from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 
     from typing_extensions import Unpack
 
     from ._aio import AsyncStream
-
-Folder = Union[str, "os.PathLike[str]"]
-R = TypeVar("R")
-
-# Texts of an iterable that are translated together: its memory, whatever its length.
-_WINDOW = 1024
-_WINDOW_IN_FLIGHT = 256
-
-
-class Tokens(list[str]):
-    """A text as tokens of the model's vocabulary, such as Translator.tokenize gives."""
-
-
-Given = Union[str, Tokens]
-
-
-def _texts_of(given: Given, name: str) -> tuple[dict[str, Any], Any]:
-    """Members of a request for a text or tokens, and what they point to."""
-    if isinstance(given, Tokens):
-        array, kept = _c.texts_of(list(given))
-        plural = {"text": "tokens", "prefix": "prefix_tokens", "prompt": "prompt_tokens"}[name]
-        return {plural: array, plural[:-1] + "_count": len(given)}, (array, kept)
-    if not isinstance(given, str):
-        raise TypeError(f"{name} must be str or Tokens, but got {type(given).__name__}")
-    text, data = _c.text_of(given)
-    return {name: text}, data
-
-
-def _seeded(options: TranslationOptions, number: int) -> TranslationOptions:
-    """The options of a list's text: equal texts have draws of their own."""
-    if not options.get("sample") or options.get("seed") is not None:
-        return options
-    return {**options, "seed": number + 1}
-
-
-def _windows(texts: Iterable[Given]) -> Iterator[list[Given]]:
-    iterator = iter(texts)
-    while window := list(islice(iterator, _WINDOW)):
-        yield window
-
-
-async def _aiter(texts: Iterable[R] | AsyncIterable[R]) -> AsyncIterator[R]:
-    if isinstance(texts, AsyncIterable):
-        async for text in texts:
-            yield text
-    else:
-        for text in texts:
-            yield text
-
-
-def _sequence(texts: Any) -> Sequence[Given]:
-    if not isinstance(texts, Sequence):
-        raise TypeError(f"texts must be a str, Tokens or a list of them, but got "
-                        f"{type(texts).__name__}; other iterables: see the method's _iter form")
-    return texts
-
-
-class TranslationOptions(TypedDict, total=False):
-    """Options of a translation or summary; what is not given is the model's own."""
-
-    beam: int
-    """Beam size; 1: greedy."""
-    n_best: int
-    """Hypotheses given, at most the beam; with `sample` the number of draws."""
-    length_penalty: float
-    """Scores are divided by length to this power."""
-    max_length_a: float
-    """At most max_length_a * (tokens of the text) + max_length_b tokens."""
-    max_length_b: int
-    min_length: int
-    no_repeat_ngram: int
-    """No n-gram of this size comes twice; 0: off."""
-    unknown_penalty: float
-    """Subtracted from the log-probability of <unk>."""
-    ban_unknown: bool
-    """Whether <unk> is impossible."""
-    stepwise_length_penalty: bool
-    """Whether finished hypotheses stay in the beam and compete by score at each step."""
-    target_prefix: str | Tokens
-    """The beginning of the translation."""
-    sample: bool
-    """Whether to draw instead of to search."""
-    temperature: float
-    """Of draws; 0: the most probable token."""
-    top_k: int
-    """Draws are among so many of the most probable tokens; 0: all."""
-    top_p: float
-    """Draws are among the most probable tokens that reach this sum."""
-    seed: int
-    """Of draws; equal seeds give equal texts."""
-    alignments: str
-    """"none", "pairs" or "shares"."""
-    timeout: float
-    """Seconds from the call on, after which the request ends with RequestTimeout."""
-
-
-class GenerationOptions(TypedDict, total=False):
-    """Options of generated text."""
-
-    length: int
-    """Tokens to generate, 200 if not given."""
-    temperature: float
-    top_k: int
-    top_p: float
-    ban_unknown: bool
-    seed: int
-    timeout: float
-    """Seconds from the call on, after which the request ends with RequestTimeout."""
-
-
-class _TextModel(Model):
-    """The part that translators and summarizers have in common."""
-
-    _function = "translate"
-
-    def __init__(
-        self,
-        model: Folder | Sequence[Folder],
-        *,
-        threads: int = 0,
-        compute: str = "model",
-        shortlist: Folder | None = None,
-        follow_links: bool = False,
-        batch_tokens: int = 4096,
-        max_source_tokens: int = 0,
-        queue_limit: int = 0,
-    ) -> None:
-        """Opens a model folder, or several that vote.
-
-        threads: batches worked on at a time; 0: as many as there are cores.
-        compute: "model", "auto", "float32", "bfloat16" or "int8".
-        shortlist: a file of `seqconv shortlist`.
-        follow_links: whether files of the folder may be links out of it.
-        max_source_tokens: longer texts are cut, with a note; 0: as the model says.
-        queue_limit: asynchronous requests that may wait; a further one raises QueueFull.
-        Raises ModelError, OptionError, OutOfMemory.
-        """
-        folders = [model] if isinstance(model, (str, os.PathLike)) else list(model)
-        self._queue_limit = queue_limit
-        super().__init__(
-            folders, threads=threads, compute=compute,
-            shortlist=None if shortlist is None else os.fspath(shortlist),
-            follow_links=follow_links, batch_tokens=batch_tokens,
-            max_source_tokens=max_source_tokens, queue_limit=queue_limit)  # fmt: skip
-
-    def _request(self, given: Given, options: TranslationOptions) -> Request[Translation]:
-        members, kept = _texts_of(given, "text")
-        own = _options.checked(options, TranslationOptions.__annotations__)
-        prefix = own.pop("target_prefix", None)
-        more, also_kept = _texts_of(prefix, "prefix") if prefix is not None else ({}, None)
-        alignments = own.pop("alignments", "none")
-        if alignments not in _c.ALIGNMENTS:
-            raise errors.OptionError(
-                f"alignments must be one of {', '.join(_c.ALIGNMENTS)}, but got {alignments!r}")
-        search = _options.search_options(own)
-        sampling = None
-        struct = _c.TranslationRequest(
-            **members, **more, alignments=_c.ALIGNMENTS.index(alignments),
-            timeout_ms=_options.timeout_ms(own.pop("timeout", None)))  # fmt: skip
-        struct.search.contents = search
-        if own.pop("sample", False):
-            sampling = _options.sampling_options(own)
-            struct.sampling.contents = sampling
-        elif drawn := [name for name in ("temperature", "top_k", "top_p", "seed") if name in own]:
-            raise errors.OptionError(f"{drawn[0]} is an option of draws: it needs sample=True")
-        source = given if isinstance(given, str) else ""
-        if isinstance(given, Tokens) and alignments != "none":
-            source = self.detokenize(given, "source")
-        return Request(struct, (kept, also_kept, search, sampling),
-                       lambda result: results.translation_of(result, source))  # fmt: skip
-
-    def _list(self, texts: Sequence[Given], options: TranslationOptions) -> list[Translation]:
-        return self._wait(self._function, [self._request(text, options) for text in texts])
-
-    def _one(self, text: Given, options: TranslationOptions) -> Translation:
-        found = self._list([text], options)[0]
-        found.raise_for_error()
-        return found
-
-    def _any(
-        self, texts: Given | Sequence[Given], options: TranslationOptions
-    ) -> Translation | list[Translation]:
-        if isinstance(texts, (str, Tokens)):
-            return self._one(texts, options)
-        return self._list(_sequence(texts), options)
-
-    async def _any_async(
-        self, texts: Given | Sequence[Given], options: TranslationOptions
-    ) -> Translation | list[Translation]:
-        import asyncio
-
-        from ._aio import wait
-
-        if isinstance(texts, (str, Tokens)):
-            found = await wait(self, self._function, self._request(texts, options))
-            found.raise_for_error()
-            return found
-        requests = [self._request(text, _seeded(options, number))
-                    for number, text in enumerate(_sequence(texts))]
-        tasks = [asyncio.ensure_future(wait(self, self._function, request)) for request in requests]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
-
-    def _iter(self, texts: Iterable[Given], options: TranslationOptions) -> Iterator[Translation]:
-        for window in _windows(texts):
-            yield from self._list(window, options)
-
-    async def _iter_async(
-        self, texts: Iterable[Given] | AsyncIterable[Given], options: TranslationOptions
-    ) -> AsyncIterator[Translation]:
-        import asyncio
-
-        from ._aio import wait
-
-        window = min(_WINDOW_IN_FLIGHT, self._queue_limit or _WINDOW_IN_FLIGHT)
-        under_way: deque[Task[Translation]] = deque()
-        try:
-            number = 0
-            async for text in _aiter(texts):
-                request = self._request(text, _seeded(options, number))
-                number += 1
-                under_way.append(asyncio.ensure_future(wait(self, self._function, request)))
-                while under_way and (len(under_way) >= window or under_way[0].done()):
-                    yield await under_way.popleft()
-            while under_way:
-                yield await under_way.popleft()
-        finally:
-            for task in under_way:
-                task.cancel()
-
-    def stream(
-        self, text: str | Tokens, /, **options: Unpack[TranslationOptions]
-    ) -> Stream[Translation]:
-        """Parts of the result, each as soon as all hypotheses of the beam have it in common.
-
-            with model.stream("...") as stream:
-                for part in stream:
-                    print(part.text)
-            print(stream.result.text)
-        """
-        return Stream(self, self._function, self._request(text, options))
-
-    def stream_async(
-        self, text: str | Tokens, /, **options: Unpack[TranslationOptions]
-    ) -> AsyncStream[Translation]:
-        """stream() for `async for`, called while an event loop runs."""
-        from ._aio import AsyncStream
-
-        return AsyncStream(self, self._function, self._request(text, options))
-
-    def tokenize(self, text: str, side: str = "source") -> Tokens:
-        """The tokens of a text as the model reads it, without </s>. side: "source" or "target"."""
-        return _tokenize(self, text, _side(side))
-
-    def detokenize(self, tokens: Iterable[str], side: str = "target") -> str:
-        """The text of tokens."""
-        return _detokenize(self, tokens, _side(side))
-
-
-def _side(side: str) -> int:
-    if side not in ("source", "target"):
-        raise errors.OptionError(f"side must be 'source' or 'target', but got {side!r}")
-    return _c.TARGET if side == "target" else _c.SOURCE
-
-
-def _call_for_result(call: Callable[[Any], int], read: Callable[[Any], R]) -> R:
-    found = ctypes.POINTER(_c.Result)()
-    _c.check(call(ctypes.byref(found)))
-    try:
-        return read(found.contents)
-    finally:
-        _c.library.result_free(found)
-
-
-def _tokenize(model: Model, text: str, side: int) -> Tokens:
-    own, kept = _c.text_of(text)
-    with model._using() as (handle, _):
-        return _call_for_result(
-            lambda place: int(_c.library.tokenize(handle, side, own, place)),
-            lambda result: Tokens(results.generation_of(result).tokens))  # fmt: skip
-
-
-def _detokenize(model: Model, tokens: Iterable[str], side: int) -> str:
-    own = list(tokens)
-    array, kept = _c.texts_of(own)
-    with model._using() as (handle, _):
-        return _call_for_result(
-            lambda place: int(_c.library.detokenize(handle, side, array, len(own), place)),
-            lambda result: results.generation_of(result).text)  # fmt: skip
+    from ._text_model import Folder, Given, Tokens
+    from ._typed import GenerationOptions, TranslationOptions
+    from .results import Generation, Score, Translation
 
 
 class Translator(_TextModel):
@@ -470,7 +175,7 @@ class Scorer(Model):
 
     def score(self, source: str, target: str, /, *, timeout: float | None = None) -> Score:
         """The log-probability of a translation. Raises RequestError."""
-        found = self._wait("score", [self._request(source, target, timeout)])[0]
+        found = self._wait("score", Requests.of_one(self._request(source, target, timeout)))[0]
         found.raise_for_error()
         return found
 
@@ -478,7 +183,10 @@ class Scorer(Model):
         self, pairs: Iterable[tuple[str, str]], /, *, timeout: float | None = None
     ) -> list[Score]:
         """A score per pair of source and translation, in order; one that fails has `error`."""
-        return self._wait("score", [self._request(*pair, timeout) for pair in pairs])
+        requests = [self._request(*pair, timeout) for pair in pairs]
+        array = (_c.ScoreRequest * len(requests))(*(one.struct for one in requests))
+        return self._wait("score", Requests(
+            array, requests, lambda _, result: results.score_of(result)))
 
     async def score_async(
         self, source: str, target: str, /, *, timeout: float | None = None
@@ -511,11 +219,11 @@ class Generator(Model):
             batch_tokens=4096, max_source_tokens=0, queue_limit=queue_limit)  # fmt: skip
 
     def _request(self, prompt: Given, options: GenerationOptions) -> Request[Generation]:
-        members, kept = _texts_of(prompt, "prompt")
-        own = _options.checked(options, GenerationOptions.__annotations__)
+        own = _options.checked(options, _options.GENERATION)
         length = own.pop("length", 200)
         struct = _c.GenerationRequest(
-            **members, length=length, timeout_ms=_options.timeout_ms(own.pop("timeout", None)))
+            length=length, timeout_ms=_options.timeout_ms(own.pop("timeout", None)))
+        kept = give_text(struct, prompt, "prompt")
         sampling = _options.sampling_options(own)
         struct.sampling.contents = sampling
         return Request(struct, (kept, sampling), results.generation_of)
@@ -529,7 +237,7 @@ class Generator(Model):
         top_k (0: all), top_p (1), ban_unknown, seed (1; equal seeds give equal texts); timeout in
         seconds. Raises RequestError.
         """
-        found = self._wait("generate", [self._request(prompt, options)])[0]
+        found = self._wait("generate", Requests.of_one(self._request(prompt, options)))[0]
         found.raise_for_error()
         return found
 
@@ -559,8 +267,8 @@ class Generator(Model):
 
     def tokenize(self, text: str) -> Tokens:
         """The tokens of a text as the model reads it; </s> stands between lines."""
-        return _tokenize(self, text, _c.TARGET)
+        return tokenize(self, text, _c.TARGET)
 
     def detokenize(self, tokens: Iterable[str]) -> str:
         """The text of tokens."""
-        return _detokenize(self, tokens, _c.TARGET)
+        return detokenize(self, tokens, _c.TARGET)

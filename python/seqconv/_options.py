@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 from . import _c, errors
+from ._light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any
 
 _SEARCH = ("beam", "n_best", "max_length_b", "min_length", "no_repeat_ngram", "max_length_a",
            "length_penalty", "unknown_penalty", "ban_unknown", "stepwise_length_penalty")
+
+
+_SAMPLING = ("temperature", "top_k", "top_p", "ban_unknown", "seed")
+# The keys of TranslationOptions and GenerationOptions (_typed.py).
+TRANSLATION = frozenset((*_SEARCH, *_SAMPLING, "target_prefix", "sample", "alignments", "timeout"))
+GENERATION = frozenset((*_SAMPLING, "length", "timeout"))
 
 
 def _typed(name: str, value: Any, wanted: type) -> Any:
@@ -32,7 +41,7 @@ _TYPES: dict[str, type] = {
 }  # fmt: skip
 
 
-def checked(options: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+def checked(options: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
     """The options that are given, not None, of the right types. TypeError for unknown ones."""
     for name in options:
         if name not in known:
@@ -42,7 +51,7 @@ def checked(options: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
             for name, value in options.items() if value is not None}
 
 
-def _nearest(name: str, known: Iterable[str]) -> str | None:
+def _nearest(name: str, known: Collection[str]) -> str | None:
     import difflib  # only for a message
 
     return next(iter(difflib.get_close_matches(name, list(known), 1)), None)

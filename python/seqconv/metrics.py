@@ -41,6 +41,10 @@ class Metric:
         return self.report
 
 
+def _string(text: _c.Text) -> str:
+    return _c.string_of(text.data, text.size)
+
+
 def _evaluate(
     metric: str, hypotheses: Sequence[str], references: References, options: dict[str, Any]
 ) -> Metric:
@@ -62,9 +66,9 @@ def _evaluate(
         ctypes.byref(found)))  # fmt: skip
     try:
         own = found.contents
-        scores = {_c.string_of(own.names[i]): own.values[i] for i in range(own.count)}
-        return Metric(next(iter(scores.values())), _c.string_of(own.signature),
-                      _c.string_of(own.report), scores)  # fmt: skip
+        scores = {_string(own.names[i]): own.values[i] for i in range(own.count)}
+        return Metric(next(iter(scores.values())), _string(own.signature),
+                      _string(own.report), scores)  # fmt: skip
     finally:
         _c.library.scores_free(found)
 
@@ -84,13 +88,12 @@ def bleu(
     """Corpus BLEU as sacreBLEU computes it, or multi-bleu.perl (style="multi-bleu").
 
     tokenizer: "13a", "none", "intl", "char" or "zh"; smoothing: "exp", "floor", "add-k" or "none".
-    Further options are the keys of [metrics.bleu].
+    Further options are the keys of [metrics.bleu]. One that the style has no use for, such as a
+    tokenizer of multi-bleu, raises OptionError if it is not its default.
     """
-    if style == "sacrebleu":
-        options = {**options, "tokenizer": tokenizer, "smoothing": smoothing, "order": order,
-                   "effective_order": effective_order}  # fmt: skip
-    return _evaluate("bleu", hypotheses, references,
-                     {**options, "style": style, "lowercase": lowercase})  # fmt: skip
+    return _evaluate("bleu", hypotheses, references, {
+        **options, "tokenizer": tokenizer, "smoothing": smoothing, "order": order,
+        "effective_order": effective_order, "style": style, "lowercase": lowercase})  # fmt: skip
 
 
 def chrf(

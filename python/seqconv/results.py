@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
-from dataclasses import dataclass, field
-from typing import Any
+from ctypes import string_at
+from struct import unpack
 
 from . import _c, errors
+from ._light import TYPE_CHECKING, dataclass, field
+
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    _R = TypeVar("_R")
 
 _ERRORS: dict[int, type[errors.SeqconvError]] = {
     _c.CANCELLED: errors.RequestCancelled,
@@ -22,8 +27,8 @@ class Alignment:
     `source_tokens` and `source_spans` have one entry per token of the text, </s> the last;
     `target_spans` one per token of the translation. A span is (begin, end) in characters of the
     text, so that `text[begin:end]` is what a token stands for. `pairs` are (source, target)
-    numbers of tokens, from 0. `shares`, where asked for, has a row per token of the translation:
-    the share of each source token in what it looked at, with sum 1.
+    numbers of tokens, from 0. `shares`, where asked for, has a row per token of the translation,
+    none if its text was empty: the share of each source token in what it looked at, with sum 1.
     """
 
     source_tokens: list[str]
@@ -66,9 +71,10 @@ class _Result:
         return self.error is None
 
     def raise_for_error(self) -> None:
-        """Raises `error`, if there is one."""
+        """Raises the like of `error`, if there is one. A traceback of its own would hold this
+        result, and this result that."""
         if self.error is not None:
-            raise self.error
+            raise type(self.error)(*self.error.args)
 
 
 @dataclass(frozen=True)
@@ -151,80 +157,104 @@ class Part:
     kept: int
 
 
-def _strings(texts: Any, count: int) -> list[str]:
-    return [_c.string_of(texts[i]) for i in range(count)]
+def _made(kind: type[_R], members: dict[str, Any]) -> _R:
+    """A dataclass with all of its members, past its __init__ and what refuses changes."""
+    one = object.__new__(kind)
+    object.__setattr__(one, "__dict__", members)
+    return one
 
 
-def _numbers(numbers: Any, count: int) -> list[float]:
-    return list(numbers[:count]) if numbers else []
-
-
-def _spans(text: str, data: bytes, ranges: Any, count: int) -> list[tuple[int, int]]:
+def _spans(text: str, data: bytes, ranges: int, count: int) -> list[tuple[int, int]]:
     """Ranges of bytes as those of characters."""
+    found = _c.pairs_of(ranges, count)
     if len(text) == len(data):
-        return [(ranges[i].begin, ranges[i].end) for i in range(count)]
+        return found
     places = [0] * (len(data) + 1)
     number = -1
     for place, byte in enumerate(data):
         number += (byte & 0xC0) != 0x80
         places[place] = number
     places[len(data)] = len(text)
-    return [(places[ranges[i].begin], places[ranges[i].end]) for i in range(count)]
+    return [(places[begin], places[end]) for begin, end in found]
 
 
-def _bytes_of(text: _c.Text) -> bytes:
-    return ctypes.string_at(text.data, text.size) if text.size else b""
+def _shares(shares: int, rows: int, width: int) -> list[list[float]]:
+    numbers = _c.numbers_of(shares, rows * width)
+    return [numbers[i * width:(i + 1) * width] for i in range(rows)]
 
 
-def _hypothesis(output: _c.Output, source: str, result: _c.Result) -> Hypothesis:
-    count = output.token_count
-    data = _bytes_of(output.text)
-    text = data.decode("utf-8", "replace")
-    alignment = None
-    if result.source_token_count:
-        width = result.source_token_count
-        own = source.encode("utf-8", "surrogatepass")
-        shares = output.source_shares
-        alignment = Alignment(
-            _strings(result.source_tokens, width),
-            _spans(source, own, result.source_ranges, width),
-            _spans(text, data, output.token_ranges, count) if output.token_ranges else [],
-            [(output.pairs[i].source, output.pairs[i].target) for i in range(output.pair_count)],
-            [list(shares[i * width:(i + 1) * width]) for i in range(count)] if shares else None,
-        )
-    return Hypothesis(
-        text, output.score, output.log_probability, _strings(output.tokens, count),
-        _numbers(output.token_scores, count), alignment)  # fmt: skip
-
-
-def _error_of(result: _c.Result) -> errors.SeqconvError | None:
-    if result.status == _c.OK:
+def _error_of(status: int, error: int, size: int) -> errors.SeqconvError | None:
+    if status == _c.OK:
         return None
-    return _ERRORS.get(result.status, errors.RequestError)(_c.string_of(result.error))
+    return _ERRORS.get(status, errors.RequestError)(_c.string_of(error, size))
 
 
-def translation_of(result: _c.Result, source: str) -> Translation:
-    """source: the text that ranges of its tokens mean."""
-    outputs = [result.outputs[i].contents for i in range(result.output_count)]
-    return Translation(
-        _error_of(result), _strings(result.notes, result.note_count),
-        [_hypothesis(output, source, result) for output in outputs])  # fmt: skip
+def _outputs(outputs: int, count: int) -> list[tuple[Any, ...]]:
+    """The structs of outputs; _c.OUTPUT names their members."""
+    places = unpack(f"{count}P", string_at(outputs, 8 * count)) if count else ()
+    return [_c.OUTPUT.unpack(string_at(place, _c.OUTPUT.size)) for place in places]
 
 
-def generation_of(result: _c.Result) -> Generation:
-    error, notes = _error_of(result), _strings(result.notes, result.note_count)
-    if not result.output_count:
-        return Generation(error, notes)
-    output = result.outputs[0].contents
-    return Generation(
-        error, notes, _c.string_of(output.text), _strings(output.tokens, output.token_count),
-        _numbers(output.token_scores, output.token_count), output.log_probability)  # fmt: skip
+def status_of(result: int) -> int:
+    status: int = _c.RESULT.unpack(string_at(result, _c.RESULT.size))[1]
+    return status
 
 
-def score_of(result: _c.Result) -> Score:
-    log_probability = (
-        result.outputs[0].contents.log_probability if result.output_count else float("nan"))
-    return Score(_error_of(result), _strings(result.notes, result.note_count), log_probability)
+def translation_of(result: int, source: str, alignments: int) -> Translation:
+    """The result at an address. source: the text that ranges of its tokens mean; alignments:
+    the number in _c.ALIGNMENTS of what was asked for."""
+    (_, status, _, error, error_size, note_count, notes, output_count, outputs,
+     width, source_tokens, source_ranges, _) = (
+        _c.RESULT.unpack(string_at(result, _c.RESULT.size)))  # fmt: skip
+    source_data = source.encode("utf-8", "surrogatepass") if alignments else b""
+    hypotheses = []
+    for (_, data, size, count, tokens, scores, score, log_probability, ranges, pair_count, pairs,
+         shares) in _outputs(outputs, output_count):  # fmt: skip
+        text = _c.string_of(data, size)
+        alignment = None
+        if alignments:
+            alignment = _made(Alignment, {
+                "source_tokens": _c.strings_of(source_tokens, width),
+                "source_spans": _spans(source, source_data, source_ranges, width),
+                "target_spans": _spans(text, string_at(data, size), ranges, count),
+                "pairs": _c.pairs_of(pairs, pair_count),
+                "shares": _shares(shares, count, width) if alignments > 1 else None,
+            })
+        hypotheses.append(_made(Hypothesis, {
+            "text": text, "score": score, "log_probability": log_probability,
+            "tokens": _c.strings_of(tokens, count), "token_scores": _c.numbers_of(scores, count),
+            "alignment": alignment}))  # fmt: skip
+    return _made(Translation, {
+        "error": _error_of(status, error, error_size),
+        "notes": _c.strings_of(notes, note_count), "hypotheses": hypotheses})  # fmt: skip
+
+
+def generation_of(result: int) -> Generation:
+    """The result at an address."""
+    _, status, _, error, error_size, note_count, notes, output_count, outputs, *_ = (
+        _c.RESULT.unpack(string_at(result, _c.RESULT.size)))
+    found: dict[str, Any] = {
+        "error": _error_of(status, error, error_size), "notes": _c.strings_of(notes, note_count),
+        "text": "", "tokens": [], "token_scores": [], "log_probability": 0.0}  # fmt: skip
+    if output_count:
+        ((_, data, size, count, tokens, scores, _, log_probability, *_),) = (
+            _outputs(outputs, output_count))
+        found.update(
+            text=_c.string_of(data, size), tokens=_c.strings_of(tokens, count),
+            token_scores=_c.numbers_of(scores, count), log_probability=log_probability)  # fmt: skip
+    return _made(Generation, found)
+
+
+def score_of(result: int) -> Score:
+    """The result at an address."""
+    _, status, _, error, error_size, note_count, notes, output_count, outputs, *_ = (
+        _c.RESULT.unpack(string_at(result, _c.RESULT.size)))
+    log_probability = float("nan")
+    if output_count:
+        ((*_, log_probability, _, _, _, _),) = _outputs(outputs, output_count)
+    return _made(Score, {
+        "error": _error_of(status, error, error_size), "notes": _c.strings_of(notes, note_count),
+        "_log_probability": log_probability})  # fmt: skip
 
 
 class Text:
@@ -233,10 +263,14 @@ class Text:
     def __init__(self) -> None:
         self._data = b""
 
-    def add(self, result: _c.Result) -> Part:
-        kept = self._data[:result.kept_bytes]
-        added = _bytes_of(result.outputs[0].contents.text)
+    def add(self, result: int) -> Part:
+        """The part at an address."""
+        *_, count, outputs, _, _, _, kept_bytes = (
+            _c.RESULT.unpack(string_at(result, _c.RESULT.size)))
+        ((_, data, size, *_),) = _outputs(outputs, count)
+        kept = self._data[:kept_bytes]
+        added = string_at(data, size)
         self._data = kept + added
         start = kept.decode("utf-8", "replace")
         more = added.decode("utf-8", "replace")
-        return Part(start + more, more, len(start))
+        return _made(Part, {"text": start + more, "added": more, "kept": len(start)})

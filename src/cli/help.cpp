@@ -39,6 +39,14 @@ std::string values_of_option(const CLI::Option& option) {
                                                       : concat(" ", type);
 }
 
+std::vector<const CLI::App*> shown_verbs(const CLI::App& app) {
+  std::vector<const CLI::App*> shown;
+  for (const CLI::App* verb : app.get_subcommands({}))
+    if (!verb->get_group().empty())
+      shown.push_back(verb);
+  return shown;
+}
+
 std::string HelpFormatter::make_option_name(const CLI::Option* option, bool /*positional*/) const {
   return names_of_option(*option);
 }

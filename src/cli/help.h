@@ -2,8 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
-/// Spells options for --help and docs/reference.
+/// Spells options for --help, docs/reference and the pages of man.
 namespace seqconv::internal::cli {
 
 /// "-m,--model"; of a positional one "CONFIG".
@@ -15,6 +16,9 @@ std::string values_of_option(const CLI::Option& option);
 
 /// True when a flag of one value may be given several times.
 bool is_repeatable(const CLI::Option& option);
+
+/// Verbs that the help shows, in its order.
+std::vector<const CLI::App*> shown_verbs(const CLI::App& app);
 
 /// CLI11's, but for what these functions say.
 class HelpFormatter : public CLI::Formatter {

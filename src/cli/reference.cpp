@@ -1,13 +1,18 @@
+#include <filesystem>
+
+#include "base/files.h"
 #include "base/markdown.h"
+#include "cli/completion.h"
 #include "cli/engine_loader.h"
 #include "cli/flags.h"
 #include "cli/help.h"
+#include "cli/man_pages.h"
 #include "cli/program.h"
 
 namespace seqconv::internal::cli {
 namespace {
 
-enum class Page { kCommandLine, kConfiguration };
+enum class Page { kCommandLine, kConfiguration, kInstalled };
 
 }  // namespace
 }  // namespace seqconv::internal::cli
@@ -17,7 +22,8 @@ struct seqconv::internal::EnumNames<seqconv::internal::cli::Page> {
   static constexpr auto kNames =
       std::to_array<std::pair<std::string_view, seqconv::internal::cli::Page>>(
           {{"command-line", seqconv::internal::cli::Page::kCommandLine},
-           {"configuration", seqconv::internal::cli::Page::kConfiguration}});
+           {"configuration", seqconv::internal::cli::Page::kConfiguration},
+           {"installed", seqconv::internal::cli::Page::kInstalled}});
 };
 
 namespace seqconv::internal::cli {
@@ -59,13 +65,28 @@ void describe(const CLI::App& verb, const std::string& path, int depth, std::str
   // A verb's own verbs repeat its footer.
   if (depth < 2 && !verb.get_footer().empty())
     text += concat("\n```text\n", verb.get_footer(), "\n```\n");
-  for (const CLI::App* below : verb.get_subcommands({}))
-    if (!below->get_group().empty())
-      describe(*below, name, depth + 1, text);
+  for (const CLI::App* below : shown_verbs(verb))
+    describe(*below, name, depth + 1, text);
 }
 
-void run_reference(Page page, const Program& program) {
-  switch (page) {
+struct ReferenceFlags {
+  Page page = Page::kCommandLine;
+  std::string output = ".";  ///< a folder
+};
+
+// The forms of the help that an installation has in share/.
+void write_installed(const std::filesystem::path& share, const CLI::App& app) {
+  const auto pages = share / "man" / "man1";
+  create_folder(pages);
+  for (const auto& [name, text] : man_pages(app))
+    write_file_atomically(pages / name, text);
+  const auto completions = share / "bash-completion" / "completions";
+  create_folder(completions);
+  write_file_atomically(completions / "seqconv", bash_completion(app));
+}
+
+void run_reference(const ReferenceFlags& flags, const Program& program) {
+  switch (flags.page) {
     case Page::kCommandLine: {
       std::string text = kIntroduction;
       describe(program.app, "seqconv", 0, text);
@@ -75,23 +96,29 @@ void run_reference(Page page, const Program& program) {
     case Page::kConfiguration:
       program.out << engine().describe_config(ConfigFormat::kMarkdown);
       return;
+    case Page::kInstalled:
+      write_installed(flags.output, program.app);
+      return;
   }
 }
 
 }  // namespace
 
 void add_reference(Program& program) {
-  auto page = std::make_shared<Page>(Page::kCommandLine);
+  auto flags = std::make_shared<ReferenceFlags>();
   CLI::App& verb = program.add_verb(
       "reference",
-      "Write a page of docs/reference as Markdown",
+      "Write what the help says in another form",
       R"(Examples:
   seqconv reference command-line
-  seqconv reference configuration)");
+  seqconv reference configuration
+  seqconv reference installed --output share)");
   verb.group("");  // for who writes documents: not in --help
-  add_choice(verb, "PAGE", *page, "command-line or configuration")->required();
+  add_choice(verb, "PAGE", flags->page, "command-line, configuration or installed")->required();
+  verb.add_option("-o,--output", flags->output, "Folder for what is installed [.]")
+      ->type_name("DIR");
   verb.callback(
-      [&program, page] { program.run = [&program, page] { run_reference(*page, program); }; });
+      [&program, flags] { program.run = [&program, flags] { run_reference(*flags, program); }; });
 }
 
 }  // namespace seqconv::internal::cli

@@ -32,6 +32,9 @@ inline bool wants_to_stop(const StopQuestion& stop) {
 inline constexpr const char* kOutOfMemory =
     "out of memory: a shorter text or a smaller beam needs less";
 
+/// Error for a request with both a text and tokens, which stand for one.
+void refuse_both(std::string_view text, const char* name, bool has_tokens, const char* tokens);
+
 /// Says that symbols of `what` ("the text") are unknown; "" where none is.
 std::string unknown_note(const SymbolCount& count, const char* what);
 

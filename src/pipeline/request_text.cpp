@@ -70,6 +70,20 @@ void set_failure(Result& result, Status status, std::string_view error) noexcept
   }
 }
 
+void refuse_both(std::string_view text, const char* name, bool has_tokens, const char* tokens) {
+  SEQCONV_CHECK(
+      text.empty() || !has_tokens,
+      "one of ",
+      name,
+      " and ",
+      tokens,
+      " must be given, not both, but the ",
+      name,
+      " is '",
+      shorten(text),
+      "'");
+}
+
 std::string unknown_note(const SymbolCount& count, const char* what) {
   if (count.unknown == 0)
     return "";

@@ -33,7 +33,7 @@ struct Translator::Sentence {
 
 namespace {
 
-constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();  // of steps
+constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();  // of steps or sentences
 const OptionNames kKeys("");
 
 /// Error for ids that the vocabulary does not have.
@@ -59,6 +59,9 @@ std::vector<Hypothesis> possible(std::vector<Hypothesis> found) {
 
 /// UsageError for options of a request that make no sense together.
 void validate(const TranslationInput& request, const DecodingOptions& search) {
+  refuse_both(request.text, "text", request.tokens.has_value(), "tokens");
+  refuse_both(
+      request.target_prefix, "prefix", request.target_prefix_tokens.has_value(), "prefix_tokens");
   const std::optional<SamplingOptions>& sampling = request.sampling;
   if (sampling) {
     refuse_beside_draws(request.search, "");
@@ -317,7 +320,8 @@ void Translator::translate_group(
 }
 
 /// Sentences in batches of those with the same options.
-std::vector<Translator::Group> Translator::batches(const std::vector<Sentence>& sentences) const {
+std::vector<Translator::Group> Translator::batches(
+    const std::vector<Sentence>& sentences, int64_t most_sentences) const {
   std::vector<Group> alike;
   for (const Sentence& sentence : sentences) {
     auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& of) {
@@ -334,7 +338,8 @@ std::vector<Translator::Group> Translator::batches(const std::vector<Sentence>& 
     std::vector<int64_t> lengths;
     for (const Sentence* sentence : group)
       lengths.push_back(sentence->input.source_length);
-    for (const auto& items : group_by_tokens(lengths, options_.batch_tokens, options_.workers)) {
+    for (const auto& items :
+         group_by_tokens(lengths, options_.batch_tokens, options_.workers, most_sentences)) {
       batches.emplace_back();
       for (const size_t item : items)
         batches.back().push_back(group[item]);
@@ -346,17 +351,18 @@ std::vector<Translator::Group> Translator::batches(const std::vector<Sentence>& 
 /// A list of requests, batch by batch.
 class Translator::Work {
  public:
-  /// Both are referred to as long as it lives.
+  /// Both are referred to as long as it lives. `most_sentences`: of a batch.
   Work(
       const Translator& translator,
       const std::vector<TranslationInput>& requests,
-      const TranslationHooks& hooks)
+      const TranslationHooks& hooks,
+      int64_t most_sentences)
       : translator_(translator), hooks_(hooks), results_(requests.size()) {
     sentences_.reserve(requests.size());
     for (size_t i = 0; i < requests.size(); ++i)
       if (!prepare(requests[i], i))
         tell(i);
-    batches_ = translator.batches(sentences_);
+    batches_ = translator.batches(sentences_, most_sentences);
   }
 
   size_t batches() const { return batches_.size(); }
@@ -418,7 +424,9 @@ class Translator::ListedWork : public SharedJob {
  public:
   ListedWork(
       const Translator& translator, std::vector<TranslationInput> requests, TranslationLists& lists)
-      : requests_(std::move(requests)), work_(translator, requests_, kNoHooks), lists_(lists) {}
+      : requests_(std::move(requests)),
+        work_(translator, requests_, kNoHooks, kNoLimit),
+        lists_(lists) {}
 
   size_t items() const override { return work_.batches(); }
   void work(size_t item) override { work_.translate(item); }
@@ -432,7 +440,8 @@ class Translator::ListedWork : public SharedJob {
 
 std::vector<TranslationOutcome> Translator::translate(
     const std::vector<TranslationInput>& requests, const TranslationHooks& hooks) const {
-  Work work(*this, requests, hooks);
+  // Nothing comes after this list that a worker could go on with.
+  Work work(*this, requests, hooks, most_items_of(std::ssize(requests), options_.workers));
   share_work(work.batches(), options_.workers, [&](size_t batch) { work.translate(batch); });
   return std::move(work.results());
 }

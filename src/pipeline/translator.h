@@ -114,7 +114,7 @@ class Translator {
       int64_t source_length,
       TranslationOutcome& result) const;
   std::string cut_note(const Sentence& sentence, const Hypothesis& best) const;
-  std::vector<Group> batches(const std::vector<Sentence>& sentences) const;
+  std::vector<Group> batches(const std::vector<Sentence>& sentences, int64_t most_sentences) const;
   void translate_group(
       const Group& group, const StopQuestion& stop, const Done& done, const Part& part) const;
   std::unique_ptr<StepDecoder> start(const Group& group) const;

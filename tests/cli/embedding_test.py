@@ -7,6 +7,7 @@ import functools
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -128,6 +129,16 @@ class Examples(unittest.TestCase):
             done = run(name, "/nowhere", *rest)
             self.assertEqual(done.code, 1)
             self.assertIn("/nowhere", done.message)
+
+    def test_pkg_config_tells_what_compiling_takes(self):
+        package = library().parent / "pkgconfig"
+        flags = shlex.split(output("pkg-config", "--cflags", "--libs", "seqconv_runtime",
+                                   env={**os.environ, "PKG_CONFIG_PATH": package}))
+        program = support.scratch() / "by_pkg_config"
+        output("gcc", *STRICT_C, support.ROOT / "examples/translate_text.c", "-o", program, *flags)
+        wanted = support.run("translate", "--model", MODEL, stdin=b"dalan mira\n")
+        said = output(program, MODEL, "dalan mira", env={"LD_LIBRARY_PATH": library().parent})
+        self.assertEqual(said.encode(), wanted.out)
 
     def test_no_libtorch_is_loaded(self):
         for name in ("translate", "translate_async", "align", "score", "generate", "translate_c"):

@@ -130,7 +130,7 @@ class Installation(unittest.TestCase):
         }  # fmt: skip
         rest = {
             name for name in files
-            if not re.match(r"(include/seqconv|share/(doc/)?seqconv)/", name)
+            if not re.match(r"(include/seqconv|share/(doc/)?seqconv|share/man/man1)/", name)
             and not name.endswith("/libseqconv_ops_cuda.so")
         }  # fmt: skip
         self.assertEqual(rest, {
@@ -143,6 +143,8 @@ class Installation(unittest.TestCase):
             *(f"lib/libseqconv_runtime.so{end}" for end in ("", ".1", ".0.1.0")),
             "lib/cmake/seqconv/seqconvConfig.cmake",
             "lib/cmake/seqconv/seqconvConfigVersion.cmake",
+            "lib/pkgconfig/seqconv_runtime.pc",
+            "share/bash-completion/completions/seqconv",
         })  # fmt: skip
         for config in (support.ROOT / "configs").rglob("*.toml"):
             self.assertIn(f"share/seqconv/{config.relative_to(support.ROOT)}", files)

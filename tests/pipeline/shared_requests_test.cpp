@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -59,6 +61,28 @@ TEST(TokenBatches, GiveEveryWorkerSomethingToDo) {
   // Five batches would leave one of two workers waiting for the other.
   EXPECT_EQ(group_by_tokens(alike, 50, 1).size(), 5u);
   EXPECT_EQ(group_by_tokens(alike, 50, 2).size(), 6u);
+}
+
+TEST(TokenBatches, LeaveNoWorkerWaitingLongWhateverBatchesCost) {
+  std::vector<int64_t> lengths;
+  for (uint64_t i = 0; i < 3000; ++i)
+    lengths.push_back(5 + random_word(1, i) % 26);
+  for (const int64_t workers : {2, 3, 4}) {
+    const int64_t most = most_items_of(std::ssize(lengths), workers);
+    // The next batch is for whoever is free; each costs by its items, as short lines do whose
+    // translations are long.
+    std::vector<int64_t> done(static_cast<size_t>(workers));
+    for (const auto& group : group_by_tokens(lengths, 4096, workers, most)) {
+      EXPECT_LE(std::ssize(group), most);
+      *std::ranges::min_element(done) += std::ssize(group);
+    }
+    EXPECT_LT(std::ranges::max(done) * workers, 3000 * 1.04) << workers;
+  }
+  EXPECT_EQ(most_items_of(3000, 1), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(most_items_of(3000, 2), 188);
+  EXPECT_EQ(most_items_of(200, 2), 50);
+  EXPECT_EQ(most_items_of(100'000, 2), 256);
+  EXPECT_EQ(most_items_of(1, 2), std::numeric_limits<int64_t>::max());
 }
 
 /// Words that texts are made of; ids are 4 and up.

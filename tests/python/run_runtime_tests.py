@@ -4,8 +4,8 @@
 
 BUILD is a build folder of the project: the wheel takes library and program from there
 (SEQCONV_PREBUILT_RUNTIME), so that packing costs seconds. FOLDER is emptied; the package goes to
-a virtual environment FOLDER/venv without any other. SEQCONV_PRELOAD names a library for the tests
-alone to load first (a sanitizer's). Exits with 77 (skipped) when a module is missing, as
+a virtual environment FOLDER/venv without any other. SEQCONV_PRELOAD names libraries for the tests
+alone to load first (a sanitizer). Exits with 77 (skipped) when a module is missing, as
 run_pytest.py does.
 """
 
@@ -26,9 +26,13 @@ def build_wheel(build, folder):
     subprocess.run(
         ["cmake", "--install", build, "--component", "python_runtime", "--strip", "--prefix",
          prebuilt], check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+    # As tools/package.sh does it, but for what the library and program are linked with.
+    parts = folder / "parts"
+    subprocess.run([sys.executable, ROOT / "tools/make_bom.py", "licences", parts], check=True)
     pip("wheel", "--no-build-isolation", "--no-deps", "--no-index",
         f"--wheel-dir={folder / 'dist'}",
         f"--config-settings=cmake.define.SEQCONV_PREBUILT_RUNTIME={prebuilt}",
+        f"--config-settings=cmake.define.SEQCONV_PARTS_FILE={parts}",
         str(ROOT))  # fmt: skip
     (wheel,) = (folder / "dist").glob("*.whl")
     return wheel

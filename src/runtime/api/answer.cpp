@@ -78,6 +78,7 @@ class Generation {
   void run(const GenerationRequest& wanted) {
     const size_t at = find_invalid_utf8(wanted.prompt);
     SEQCONV_CHECK(at == std::string_view::npos, "a prompt must be UTF-8, but is not at byte ", at);
+    refuse_both(wanted.prompt, "prompt", wanted.prompt_tokens.has_value(), "prompt_tokens");
     validate(wanted.sampling, "sampling");
     GenerationOptions options{
         .length = wanted.length,

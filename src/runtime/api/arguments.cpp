@@ -118,12 +118,10 @@ RuntimeOptions read_options(const seqconv_runtime_options& options) {
       fail_option(name, " must be at least ", least, ", but got ", value);
   read_enum(options.task, SEQCONV_TASK_LANGUAGE_MODEL, "task");
   require_zero(options.reserved);
-  if (options.compute < 0 || options.compute > SEQCONV_COMPUTE_INT8)
-    fail_option("compute must be one of ComputeType, but got ", options.compute);
   return {
       .threads = options.threads,
       .batch_tokens = options.batch_tokens,
-      .compute = static_cast<ComputeType>(options.compute),
+      .compute = read_enum(options.compute, ComputeType::kInt8, "compute"),
       .shortlist = options.shortlist == nullptr ? "" : options.shortlist,
       .follow_links = read_flag(options.follow_links, "follow_links"),
       .logits_bytes = options.logits_bytes,

@@ -84,10 +84,10 @@ void seqconv_model::open_language_model(const seqconv::RuntimeOptions& options) 
   if (folders_.size() != 1)
     api::fail_option("a language model must be one folder, but got ", folders_.size());
   if (!options.shortlist.empty())
-    api::fail_option("a shortlist is for a Translator alone, but got '", options.shortlist, "'");
+    api::fail_option("a shortlist is for translating alone, but got '", options.shortlist, "'");
   if (options.max_source_tokens > 0)
     api::fail_option(
-        "max_source_tokens is for a Translator alone, but got ", options.max_source_tokens);
+        "max_source_tokens is for translating alone, but got ", options.max_source_tokens);
   language_ = api::open_language_model(folders_[0], backends_of(options));
   together_.language = &*language_;
   compute_ = types_of(language_->backend->name());

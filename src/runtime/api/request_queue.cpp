@@ -22,6 +22,15 @@ constexpr std::chrono::milliseconds kGatherMost(1);
 /// Time between two looks at requests that wait while all threads are busy.
 constexpr std::chrono::milliseconds kSweepEvery(10);
 
+/// The result of a request whose answer threw.
+OwnResult failure_of(const std::exception& error) noexcept {
+  try {
+    if (!is_no_memory(error))
+      return make_failure(Status::kFailed, message_of(error).c_str());
+  } catch (const std::bad_alloc&) {}
+  return make_failure(Status::kOutOfMemory, kOutOfMemory);
+}
+
 }  // namespace
 
 /// The threads of one process and what waits for them.
@@ -160,10 +169,8 @@ void RequestQueue::Workers::answer_all(Requests& taken) noexcept {
       continue;
     try {
       answer(answerer_, {&request}, busy);
-    } catch (const std::bad_alloc&) {
-      request.tell(make_failure(Status::kOutOfMemory, kOutOfMemory));
     } catch (const std::exception& error) {
-      request.tell(make_failure(Status::kFailed, error.what()));
+      request.tell(failure_of(error));
     }
   }
 }

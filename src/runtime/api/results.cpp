@@ -1,6 +1,6 @@
 #include "runtime/api/results.h"
 
-#include <limits>
+#include <optional>
 
 #include "base/error.h"
 
@@ -11,13 +11,32 @@ seqconv_text view(const std::string& text) {
   return {text.c_str(), std::ssize(text)};
 }
 
-std::vector<seqconv_text> views(const std::vector<std::string>& texts) {
-  std::vector<seqconv_text> all;
-  all.reserve(texts.size());
-  for (const std::string& text : texts)
-    all.push_back(view(text));
-  return all;
-}
+/// Texts one after the other in a block, each with its NUL: the Python package reads the block at
+/// once (python/seqconv/results.py), as it does a result's struct.
+class Texts {
+ public:
+  explicit Texts(const std::vector<std::string>& texts) {
+    size_t size = 0;
+    for (const std::string& text : texts)
+      size += text.size() + 1;
+    block_.reserve(size);  // it stays where it is
+    views_.reserve(texts.size());
+    for (const std::string& text : texts) {
+      views_.push_back({block_.data() + block_.size(), std::ssize(text)});
+      block_.append(text).push_back('\0');
+    }
+  }
+  Texts(const Texts&) = delete;
+  Texts& operator=(const Texts&) = delete;
+
+  int64_t count() const { return std::ssize(views_); }
+  /// NULL if there are none.
+  const seqconv_text* data() const { return views_.empty() ? nullptr : views_.data(); }
+
+ private:
+  std::string block_;
+  std::vector<seqconv_text> views_;
+};
 
 std::vector<seqconv_byte_range> ranges_of(const std::vector<ByteRange>& ranges) {
   std::vector<seqconv_byte_range> all;
@@ -36,14 +55,15 @@ const T* data_of(const std::vector<T>& list) {
 /// An output with what it points to.
 class Output {
  public:
-  explicit Output(Translation from) : from_(std::move(from)), tokens_(views(from_.tokens)) {
+  explicit Output(Translation from) : from_(std::move(from)), tokens_(from_.tokens) {
+    from_.tokens = {};  // that are in the block now
     token_ranges_ = ranges_of(from_.token_ranges);
     for (const AlignedTokens& pair : from_.alignment)
       pairs_.push_back({pair.source, pair.target});
     seen_.size = sizeof(seen_);
     seen_.text = view(from_.text);
-    seen_.token_count = std::ssize(tokens_);
-    seen_.tokens = data_of(tokens_);
+    seen_.token_count = tokens_.count();
+    seen_.tokens = tokens_.data();
     seen_.token_scores = data_of(from_.token_scores);
     seen_.score = from_.score;
     seen_.log_probability = from_.log_probability;
@@ -60,7 +80,7 @@ class Output {
  private:
   seqconv_output seen_{};
   Translation from_;
-  std::vector<seqconv_text> tokens_;
+  Texts tokens_;
   std::vector<seqconv_byte_range> token_ranges_;
   std::vector<seqconv_aligned_tokens> pairs_;
 };
@@ -69,12 +89,12 @@ class Output {
 class OwnedResult : public seqconv_result {
  public:
   OwnedResult(Result from, std::vector<Translation> outputs)
-      : seqconv_result{}, from_(std::move(from)), notes_(views(from_.notes)) {
+      : seqconv_result{}, from_(std::move(from)), notes_(from_.notes) {
     seqconv_result::size = sizeof(seqconv_result);
     seqconv_result::status = to_status(from_.status);
     seqconv_result::error = view(from_.error);
-    seqconv_result::note_count = std::ssize(notes_);
-    seqconv_result::notes = data_of(notes_);
+    seqconv_result::note_count = notes_.count();
+    seqconv_result::notes = notes_.data();
     for (Translation& output : outputs) {
       outputs_.push_back(std::make_unique<Output>(std::move(output)));
       seen_.push_back(outputs_.back()->seen());
@@ -83,22 +103,20 @@ class OwnedResult : public seqconv_result {
     seqconv_result::outputs = data_of(seen_);
   }
 
-  void set_source(std::vector<std::string> tokens, const std::vector<ByteRange>& ranges) {
-    own_tokens_ = std::move(tokens);
-    tokens_ = views(own_tokens_);
+  void set_source(const std::vector<std::string>& tokens, const std::vector<ByteRange>& ranges) {
+    source_tokens_.emplace(tokens);
     ranges_ = ranges_of(ranges);
-    seqconv_result::source_token_count = std::ssize(tokens_);
-    seqconv_result::source_tokens = data_of(tokens_);
+    seqconv_result::source_token_count = source_tokens_->count();
+    seqconv_result::source_tokens = source_tokens_->data();
     seqconv_result::source_ranges = data_of(ranges_);
   }
 
  private:
   Result from_;
-  std::vector<seqconv_text> notes_;
+  Texts notes_;
   std::vector<std::unique_ptr<Output>> outputs_;
   std::vector<const seqconv_output*> seen_;
-  std::vector<std::string> own_tokens_;
-  std::vector<seqconv_text> tokens_;
+  std::optional<Texts> source_tokens_;
   std::vector<seqconv_byte_range> ranges_;
 };
 
@@ -157,7 +175,7 @@ seqconv_status to_status(Status status) noexcept {
 OwnResult make_result(TranslationResult result) noexcept {
   return made([&] {
     auto made = owned(result, std::move(result.translations));
-    made->set_source(std::move(result.source_tokens), result.source_ranges);
+    made->set_source(result.source_tokens, result.source_ranges);
     return made.release();
   });
 }

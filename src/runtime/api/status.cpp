@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
+#include <system_error>
 
 #include "seqconv/version.h"
 
@@ -21,6 +23,29 @@ seqconv_status keep_error(seqconv_status status, const char* text) noexcept {
   std::memmove(last_error, text, size);
   last_error[size] = '\0';
   return status;
+}
+
+bool is_no_memory(const std::exception& error) noexcept {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+      dynamic_cast<const std::length_error*>(&error) != nullptr;
+}
+
+std::string message_of(const std::exception& error) {
+  if (is_no_memory(error))
+    return "out of memory";
+  // Ours and the system's are for people.
+  if (dynamic_cast<const Error*>(&error) != nullptr ||
+      dynamic_cast<const std::system_error*>(&error) != nullptr)
+    return error.what();
+  return concat("a fault of the library's own, which its authors want to know of: ", error.what());
+}
+
+seqconv_status keep_exception(seqconv_status failure, const std::exception& error) noexcept {
+  try {
+    if (!is_no_memory(error))
+      return keep_error(failure, message_of(error).c_str());
+  } catch (const std::bad_alloc&) {}
+  return keep_error(SEQCONV_OUT_OF_MEMORY, "out of memory");
 }
 
 }  // namespace seqconv::internal

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <new>
+#include <exception>
 #include <string>
 
 #include "base/error.h"
@@ -32,6 +32,15 @@ template <class... Args>
 /// Keeps the text of a failure for the calling thread's seqconv_last_error(); returns `status`.
 seqconv_status keep_error(seqconv_status status, const char* text) noexcept;
 
+/// Memory that is not there, or that no machine has.
+bool is_no_memory(const std::exception& error) noexcept;
+
+/// Says what an exception means to callers who know nothing of C++.
+std::string message_of(const std::exception& error);
+
+/// Keeps the text of an exception; returns SEQCONV_OUT_OF_MEMORY or `failure`.
+seqconv_status keep_exception(seqconv_status failure, const std::exception& error) noexcept;
+
 /// Does `work` and returns SEQCONV_OK; else the status of what it throws, that of the layers
 /// below as `failure`. The text is kept.
 template <class Work>
@@ -41,10 +50,8 @@ seqconv_status guarded(seqconv_status failure, const Work& work) noexcept {
     return SEQCONV_OK;
   } catch (const CallError& error) {
     return keep_error(error.status(), error.what());
-  } catch (const std::bad_alloc&) {
-    return keep_error(SEQCONV_OUT_OF_MEMORY, "out of memory");
   } catch (const std::exception& error) {
-    return keep_error(failure, error.what());
+    return keep_exception(failure, error);
   } catch (...) {
     return keep_error(failure, "an exception of another language");
   }

@@ -46,5 +46,12 @@ def test_what_makes_no_sense_is_named():
         metrics.bleu(["a", "b"], [["a"], ["a", "b"]])
     with pytest.raises(seqconv.OptionError, match="tokenizer"):
         metrics.bleu(["a"], ["a"], tokenizer="mine")
+    for name, value in [("tokenizer", "char"), ("smoothing", "floor"), ("order", 2),
+                        ("effective_order", True)]:  # fmt: skip
+        with pytest.raises(seqconv.OptionError, match=f"{name}.* has no effect with .*multi-bleu"):
+            metrics.bleu(["a"], ["a"], style="multi-bleu", **{name: value})
+    assert "multi-bleu" in metrics.bleu(["a"], ["a"], style="multi-bleu").signature
+    with pytest.raises(seqconv.OptionError, match="compound_split.* has no effect"):
+        metrics.bleu(["a"], ["a"], compound_split=True)
     with pytest.raises(seqconv.OptionError, match="hypotheses"):
         metrics.bleu([], [])

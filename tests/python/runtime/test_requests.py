@@ -1,5 +1,11 @@
 """Texts in, dataclasses out."""
 
+import asyncio
+import contextlib
+import copy
+import ctypes
+import dataclasses
+import gc
 import itertools
 import math
 import pickle
@@ -8,7 +14,7 @@ import pytest
 
 import seqconv
 from conftest import LANGUAGE_MODEL, MODEL
-from seqconv import Tokens
+from seqconv import Tokens, _c, _options
 
 
 def test_a_text_is_translated(translator):
@@ -73,6 +79,8 @@ def test_alignments_are_of_characters(translator):
     assert str(own) == " ".join(f"{source}-{target}" for source, target in own.pairs) != ""
     assert all(sum(row) == pytest.approx(1) for row in own.shares)
     assert translator.translate(text, alignments="pairs").alignment.shares is None
+    empty = translator.translate("", alignments="shares").alignment
+    assert (empty.source_tokens, empty.target_spans, empty.shares) == (["</s>"], [], [])
 
 
 def test_pairs_are_scored(scorer, translator):
@@ -213,3 +221,73 @@ def test_results_are_plain_values(translator):
     assert pickle.loads(pickle.dumps(found)) == found
     with pytest.raises(TypeError, match="opened model"):
         pickle.dumps(translator)
+
+
+def test_results_are_frozen_dataclasses(translator):
+    found = translator.translate("dalan", alignments="pairs")
+    best = found.best
+    assert dataclasses.is_dataclass(found)
+    assert [one.name for one in dataclasses.fields(found)] == ["error", "notes", "hypotheses"]
+    assert dataclasses.asdict(found)["hypotheses"][0]["alignment"]["pairs"] == found.alignment.pairs
+    assert dataclasses.replace(best, text="a") != best == dataclasses.replace(best) == (
+        copy.deepcopy(best))
+    assert repr(best).startswith(f"Hypothesis(text={best.text!r}, score={best.score!r}, log_prob")
+    assert seqconv.Translation(None, []) == seqconv.Translation(error=None, notes=[], hypotheses=[])
+    assert hash(seqconv.Part("a", "b", 1)) == hash(seqconv.Part("a", "b", 1))
+    for change in (lambda: setattr(best, "text", "a"), lambda: setattr(best, "new", "a"),
+                   lambda: delattr(best, "text")):  # fmt: skip
+        with pytest.raises(dataclasses.FrozenInstanceError, match="cannot .* field '(text|new)'"):
+            change()
+    with pytest.raises(TypeError):
+        seqconv.Part("a")
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(best)
+    match seqconv.Part("a", "b", 1):
+        case seqconv.Part(text, added, 1):
+            assert (text, added) == ("a", "b")
+
+
+def test_texts_with_a_nul_are_kept_apart():
+    texts = ["a\0b", "", "c"]
+    array, kept = _c.texts_of(texts)
+    assert _c.strings_of(ctypes.addressof(array), 3) == texts
+    assert _c.strings_of(ctypes.addressof(array), 1) == texts[:1]
+
+
+def test_all_options_are_known():
+    assert _options.TRANSLATION == set(seqconv.TranslationOptions.__annotations__)
+    assert _options.GENERATION == set(seqconv.GenerationOptions.__annotations__)
+
+
+def test_failures_leave_nothing_to_the_garbage_collector(translator, scorer):
+    def fail(count):
+        for _ in range(count):
+            with contextlib.suppress(seqconv.RequestError):
+                translator.translate("\ud800")
+            with contextlib.suppress(seqconv.RequestError):
+                scorer.score("\ud800", "a")
+            with contextlib.suppress(seqconv.OptionError):
+                translator.translate("a", alignments="soft")
+            with contextlib.suppress(seqconv.ModelError):
+                seqconv.Translator("/nowhere")
+
+    async def fail_async(count):
+        for _ in range(count):
+            with contextlib.suppress(seqconv.RequestError):
+                await translator.translate_async("\ud800")
+            with contextlib.suppress(seqconv.OptionError):
+                await translator.translate_async("a", alignments="soft")
+
+    async def garbage():
+        fail(1)
+        await fail_async(1)
+        gc.collect()
+        gc.disable()
+        try:
+            fail(100)
+            await fail_async(100)
+            return gc.collect()
+        finally:
+            gc.enable()
+
+    assert asyncio.run(garbage()) < 100

@@ -359,3 +359,58 @@ def test_draws_of_a_list_differ_in_every_way(translator):
     assert len({one.text for one in translator.translate(["dalan"] * 8, **options)}) > 3
     found = asyncio.run(translator.translate_async(["dalan"] * 8, **options))
     assert len({one.text for one in found}) > 3
+
+
+def test_draws_are_those_of_the_text_however_it_comes(translator):
+    options = {"sample": True, "temperature": 2.0, "max_length_b": 6}
+    texts = ["dalan"] * 2100  # more than an iterable's window
+    wanted = [one.text for one in translator.translate(texts, **options)]
+    assert wanted[1024:2048] != wanted[:1024]
+    assert wanted == [one.text for one in translator.translate_iter(iter(texts), **options)]
+
+    async def main():
+        listed = await translator.translate_async(texts[:20], **options)
+        return [one.text for one in listed], [
+            one.text async for one in translator.translate_iter_async(texts[:20], **options)]
+
+    assert asyncio.run(main()) == (wanted[:20], wanted[:20])
+
+
+def test_results_do_not_wait_for_the_next_text(translator):
+    async def main():
+        heard = asyncio.Event()
+        ended = []
+
+        async def texts():
+            try:
+                yield "dalan"
+                await heard.wait()
+                yield "mira"
+                await asyncio.sleep(3600)
+            finally:
+                ended.append(True)
+
+        found = translator.translate_iter_async(texts())
+        first = await anext(found)
+        heard.set()
+        second = await anext(found)
+        await found.aclose()
+        await asyncio.sleep(0)
+        assert ended == [True]
+        return first.text, second.text
+
+    wanted = tuple(translator.translate(text).text for text in ("dalan", "mira"))
+    assert asyncio.run(asyncio.wait_for(main(), 60)) == wanted
+
+
+def test_failures_of_a_source_are_raised(translator):
+    async def texts():
+        yield "dalan"
+        raise KeyError("of the source")
+
+    async def main(source):
+        return [one.text async for one in translator.translate_iter_async(source)]
+
+    for source in (texts(), ({}[text] for text in ["a"])):
+        with pytest.raises(KeyError):
+            asyncio.run(main(source))

@@ -37,8 +37,19 @@ def test_it_holds_the_package_the_library_and_the_program(names):
                              f"{data}/scripts/seqconv"}
     assert f"{data}/data/share/seqconv/configs/lightconv_iwslt_de_en.toml" in names
     assert WHEEL.name.startswith(f"seqconv-{version()}-py3-none-")
+    # Packages of a release bring what of others they hold (tools/package.sh).
+    assert f"seqconv-{version()}.dist-info/licenses/parts" in names
     # Both with what they need of the system's are 6 MB: docs/installing.md.
     assert WHEEL.stat().st_size < 4e6
+
+
+def test_library_and_program_look_nowhere_for_what_they_need():
+    """Programs are moved when a wheel is installed: a path to others would lead to nothing."""
+    for file in (VENV / "bin/seqconv", pathlib.Path(seqconv.__file__).parent /
+                 "lib/libseqconv_runtime.so.1"):  # fmt: skip
+        done = run("readelf", "-dW", file)
+        assert "(NEEDED)" in done.stdout, done.stderr
+        assert not re.search("RPATH|RUNPATH", done.stdout)
 
 
 def test_it_needs_nothing():
@@ -62,11 +73,22 @@ def run(*arguments, **options):
 def test_the_program_runs(translator):
     done = run(VENV / "bin/seqconv", "translate", "--model", MODEL, input="dalan mira\n")
     assert done.stdout == translator.translate("dalan mira").text + "\n", done.stderr
+    draws = translator.translate(["dalan"] * 5, sample=True, temperature=2.0)
+    done = run(VENV / "bin/seqconv", "translate", "--model", MODEL, "--sample",
+               "--temperature", "2", input="dalan\n" * 5)  # fmt: skip
+    assert done.stdout.splitlines() == [one.text for one in draws], done.stderr
     assert run(VENV / "bin/seqconv", "--version").stdout.startswith(f"seqconv {version()}\n")
     # Configurations lie where the program looks for them.
     done = run(VENV / "bin/seqconv", "import", "--checkpoint", "/nowhere", "--output", "/nowhere/x",
                "--preset", "nothing")
     assert "lightconv_iwslt_de_en" in done.stderr, done.stderr
+
+
+def test_the_program_runs_as_a_module_too(translator):
+    program = [VENV / "bin/python", "-m", "seqconv"]
+    done = run(*program, "translate", "--model", MODEL, input="dalan mira\n")
+    assert done.stdout == translator.translate("dalan mira").text + "\n", done.stderr
+    assert run(*program, "translate", "--bem").returncode == 2
 
 
 def test_training_says_what_it_wants():
@@ -85,6 +107,8 @@ def test_nothing_but_the_standard_library_is_imported():
     modules = set(done.stdout.split())
     assert done.returncode == 0, done.stderr
     assert not modules & {"asyncio", "json", "torch", "numpy", "pathlib", "seqconv.metrics"}
+    # Each of them takes about as long as all of the package.
+    assert not modules & {"typing", "dataclasses", "inspect", "re"}
 
 
 def test_old_names_say_where_they_are():

@@ -232,22 +232,50 @@ TEST(ApiErrors, AbsurdOptionsAreNamed) {
   EXPECT_THAT(message({.threads = INT64_MAX}), HasSubstr("threads"));
   EXPECT_EQ(
       message({.compute = static_cast<ComputeType>(99)}),
-      "compute must be one of ComputeType, but got 99");
+      "compute must be between 0 and 4, but got 99");
   EXPECT_EQ(message({.batch_tokens = 0}), "batch_tokens must be at least 1, but got 0");
   EXPECT_EQ(message({.logits_bytes = 0}), "logits_bytes must be at least 1, but got 0");
   EXPECT_EQ(message({.max_source_tokens = -1}), "max_source_tokens must be at least 0, but got -1");
   EXPECT_EQ(
       message_of<OptionError>([] { Scorer(kModel, {.max_source_tokens = 3}); }),
-      "max_source_tokens is for a Translator alone, but got 3");
+      "max_source_tokens is for translating alone, but got 3");
   const Translator translator(kModel, {.batch_tokens = INT64_MAX});
   EXPECT_EQ(translator.translate(requests(3)).size(), 3U);
   EXPECT_THROW(translator.translate(requests(3), nullptr), OptionError);
 }
 
+TEST(ApiErrors, TimeoutsBelowZeroAreNamed) {
+  const std::string wanted = "timeout_ms must be at least 0, but got -1";
+  const std::chrono::milliseconds timeout(-1);
+  const Translator translator(kModel);
+  const TranslationRequest text{.text = "dalan", .timeout = timeout};
+  EXPECT_EQ(message_of<OptionError>([&] { translator.translate(std::vector{text}); }), wanted);
+  EXPECT_EQ(message_of<OptionError>([&] { translator.summarise({text}); }), wanted);
+  EXPECT_EQ(message_of<OptionError>([&] { translator.translate_async(text); }), wanted);
+  EXPECT_EQ(
+      message_of<OptionError>([&] {
+        Scorer(kModel).score({{"dalan", "mira", timeout}});
+      }),
+      wanted);
+  EXPECT_EQ(
+      message_of<OptionError>([&] { Generator(kLanguageModel).generate({.timeout = timeout}); }),
+      wanted);
+}
+
+TEST(ApiErrors, TextsAndTheirTokensTogetherAreInvalid) {
+  const Translator translator(kModel);
+  const auto found = translator.translate(std::vector<TranslationRequest>{
+      {.text = "mira", .tokens = std::vector<std::string>{"dalan"}},
+      {.tokens = std::vector<std::string>{"dalan"}}});
+  EXPECT_EQ(found[0].status, Status::kInvalid);
+  EXPECT_THAT(found[0].error, HasSubstr("text and tokens"));
+  EXPECT_EQ(found[1].translations.at(0).text, translator.translate("dalan").text);
+}
+
 TEST(ApiErrors, ShortlistsThatDoNotFitAreNamed) {
   const RuntimeOptions options{.shortlist = SEQCONV_SHORTLIST};
   const std::string wanted =
-      "a shortlist is for a Translator alone, but got '" SEQCONV_SHORTLIST "'";
+      "a shortlist is for translating alone, but got '" SEQCONV_SHORTLIST "'";
   EXPECT_EQ(message_of<OptionError>([&] { Scorer(kModel, options); }), wanted);
   EXPECT_EQ(message_of<OptionError>([&] { Generator(kLanguageModel, options); }), wanted);
   EXPECT_THAT(

@@ -189,6 +189,9 @@ TEST(CInterface, TranslatesAsTheClassesDo) {
     EXPECT_EQ(string_of(best.tokens[i]), wanted.tokens[static_cast<size_t>(i)]);
     EXPECT_EQ(best.token_scores[i], wanted.token_scores[static_cast<size_t>(i)]);
   }
+  // The Python package reads them as one block.
+  for (int64_t i = 1; i < best.token_count; ++i)
+    EXPECT_EQ(best.tokens[i - 1].data + best.tokens[i - 1].size + 1, best.tokens[i].data);
   EXPECT_EQ(best.pairs, nullptr);
   EXPECT_EQ(result->source_tokens, nullptr);
 }
@@ -444,6 +447,56 @@ TEST(CErrors, ArgumentsThatMakeNoSenseAreNamed) {
   request = asking("dalan");
   expect(seqconv_translate_async(model.get(), &request, nullptr), "but got neither");
   EXPECT_EQ(result, nullptr);
+}
+
+TEST(CErrors, TextsAndTheirTokensTogetherAreInvalid) {
+  const Model model = open(kModel), language = open(kLanguageModel);
+  const seqconv_text tokens[] = {seqconv_text_of("dalan")};
+  const auto expect = [](const Result& result, const char* text) {
+    EXPECT_EQ(result->status, SEQCONV_INVALID);
+    EXPECT_EQ(string_of(result->error), text);
+  };
+  seqconv_translation_request request = asking("mira");
+  request.tokens = tokens;
+  request.token_count = 1;
+  expect(
+      translate(model, request),
+      "one of text and tokens must be given, not both, but the text is 'mira'");
+  request.text = seqconv_text_of("");  // none
+  EXPECT_EQ(best_of(translate(model, request)), best_of(translate(model, asking("dalan"))));
+  request.prefix = seqconv_text_of("zo");
+  request.prefix_tokens = tokens;
+  request.prefix_token_count = 1;
+  expect(
+      translate(model, request),
+      "one of prefix and prefix_tokens must be given, not both, but the prefix is 'zo'");
+  seqconv_generation_request more = SEQCONV_GENERATION_REQUEST_INIT;
+  more.prompt = seqconv_text_of("mi");
+  more.prompt_tokens = tokens;
+  more.prompt_token_count = 1;
+  seqconv_result* result = nullptr;
+  ASSERT_EQ(seqconv_generate(language.get(), &more, 1, nullptr, &result), SEQCONV_OK);
+  expect(
+      owned(result),
+      "one of prompt and prompt_tokens must be given, not both, but the prompt is 'mi'");
+}
+
+TEST(CErrors, AreInWordsThatAreNotOfCpp) {
+  const Model model = open(kModel);
+  seqconv_result* result = nullptr;
+  const seqconv_text token = seqconv_text_of("dalan");
+  for (const int64_t count : {INT64_MAX, INT64_MAX / 16}) {
+    EXPECT_EQ(
+        seqconv_detokenize(model.get(), SEQCONV_TARGET, &token, count, &result),
+        SEQCONV_OUT_OF_MEMORY);
+    EXPECT_STREQ(seqconv_last_error(), "out of memory");
+  }
+  seqconv_runtime_options options = SEQCONV_RUNTIME_OPTIONS_INIT;
+  options.compute = 5;
+  const char* const name = kModel.c_str();
+  seqconv_model* opened = nullptr;
+  EXPECT_EQ(seqconv_open(&name, 1, &options, &opened), SEQCONV_OPTION_ERROR);
+  EXPECT_STREQ(seqconv_last_error(), "compute must be between 0 and 4, but got 5");
 }
 
 TEST(CErrors, CallsOfAnotherTaskAreRefused) {
