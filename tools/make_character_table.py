@@ -108,4 +108,5 @@ def main():
         write_array(out, "uint16_t", "kCharacterEntries", [e for block in numbers for e in block])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -142,6 +142,13 @@ class Translator {
   std::future<TranslationResult> translate_async(
       const TranslationRequest& request, const CancelToken& cancel = {}) const;
 
+  /// The same, the result given to on_result, which is called once, by some thread, and must not
+  /// throw. It may ask for more, but not destroy this object.
+  void translate_async(
+      const TranslationRequest& request,
+      std::function<void(TranslationResult)> on_result,
+      const CancelToken& cancel = {}) const;
+
   ModelInfo info() const;
 
  private:

@@ -395,6 +395,25 @@ std::future<Own> call_async(const CancelToken& cancel, const Make& make) {
   });
 }
 
+/// Begins a request whose result a function is given.
+template <class Own, class Make>
+void call_async(std::function<void(Own)> on_result, const CancelToken& cancel, const Make& make) {
+  guarded([&] {
+    auto function = std::make_unique<std::function<void(Own)>>(std::move(on_result));
+    seqconv_call call = SEQCONV_CALL_INIT;
+    call.cancel = Access::token(cancel);
+    call.user = function.get();
+    call.heard = [](void* user, int64_t /*number*/, seqconv_result* result) -> int32_t {
+      const std::unique_ptr<std::function<void(Own)>> own(
+          static_cast<std::function<void(Own)>*>(user));
+      (*own)(take_result<Own>(result));
+      return 0;
+    };
+    check(make(call));
+    static_cast<void>(function.release());
+  });
+}
+
 inline std::vector<seqconv_translation_request> seen_of(const std::deque<GivenTranslation>& given) {
   std::vector<seqconv_translation_request> seen;
   seen.reserve(given.size());
@@ -514,6 +533,20 @@ inline std::future<TranslationResult> Translator::translate_async(
     const seqconv_translation_request seen = given.seen();
     return seqconv_translate_async(model_.get(), &seen, &call);
   });
+}
+
+inline void Translator::translate_async(
+    const TranslationRequest& request,
+    std::function<void(TranslationResult)> on_result,
+    const CancelToken& cancel) const {
+  if (!on_result)
+    throw OptionError("on_result must be a function, but got none");
+  detail::call_async<TranslationResult>(
+      std::move(on_result), cancel, [&](const seqconv_call& call) {
+        const detail::GivenTranslation given(request);
+        const seqconv_translation_request seen = given.seen();
+        return seqconv_translate_async(model_.get(), &seen, &call);
+      });
 }
 
 inline ModelInfo Translator::info() const {

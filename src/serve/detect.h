@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace seqconv::internal {
+
+struct DetectedLanguage {
+  std::string language;   ///< one of those that were allowed
+  double confidence = 0;  ///< 0 to 100
+};
+
+/// The languages that a text may be in, of those that are allowed, the likeliest first. Never
+/// empty where some are allowed: text of a few letters, or of other languages, has confidence 0.
+/// A build without language detection has confidence 0 always.
+std::vector<DetectedLanguage> detect_language(
+    std::string_view text, const std::vector<std::string>& allowed, bool is_html);
+
+}  // namespace seqconv::internal

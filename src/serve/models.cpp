@@ -1,0 +1,130 @@
+#include "serve/models.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "serve/languages.h"
+
+namespace seqconv::internal {
+namespace {
+
+/// Bytes of the model's file, which is mapped; 0 where there is none to see.
+int64_t file_bytes(const std::string& folder) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(
+      std::filesystem::path(folder) / "model.safetensors", error);
+  return error ? 0 : static_cast<int64_t>(size);
+}
+
+}  // namespace
+
+ServedModel read_served_model(const std::string& text) {
+  const size_t equals = text.find('=');
+  const std::string pair = text.substr(0, equals);
+  const size_t colon = pair.find(':');
+  const size_t middle = colon != pair.npos ? colon : pair.find('-');
+  if (equals == text.npos || equals + 1 == text.size() || middle == pair.npos || middle == 0 ||
+      middle + 1 == pair.size())
+    fail_usage("--model must be SOURCE-TARGET=DIR, such as de-en=runs/mine, but got '", text, "'");
+  return {pair.substr(0, middle), pair.substr(middle + 1), text.substr(equals + 1)};
+}
+
+Models::Models(std::vector<ServedModel> served, const ModelsOptions& options)
+    : served_(std::move(served)), options_(options) {
+  for (size_t i = 0; i < served_.size(); ++i) {
+    places_.push_back(std::make_unique<Place>());
+    if (find(served_[i].source, served_[i].target) != i)
+      fail_usage("--model must name a pair of languages once, but got ", served_[i].source, "-",
+                 served_[i].target, " twice");
+  }
+}
+
+std::optional<size_t> Models::find(std::string_view source, std::string_view target) const {
+  const std::string from = normal_code(source), to = normal_code(target);
+  const auto found = std::ranges::find_if(served_, [&](const ServedModel& model) {
+    return normal_code(model.source) == from && normal_code(model.target) == to;
+  });
+  if (found == served_.end())
+    return std::nullopt;
+  return static_cast<size_t>(found - served_.begin());
+}
+
+Models::Opened Models::open(size_t number) {
+  Place& place = *places_[number];
+  const std::lock_guard alone(place.opening);
+  int64_t reloads = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    place.used = Clock::now();
+    if (place.model)
+      return place.model;
+    reloads = reloads_;
+    make_room(file_bytes(served_[number].folder));
+  }
+  auto model = std::make_shared<const Translator>(served_[number].folder, options_.runtime);
+  const ModelInfo info = model->info();
+  const std::lock_guard lock(mutex_);
+  place.used = Clock::now();
+  place.bytes = info.file_bytes + info.weight_bytes;
+  ++place.times_opened;
+  if (reloads == reloads_)  // else what was read may be the old one
+    place.model = model;
+  return model;
+}
+
+int64_t Models::open_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& place : places_)
+    if (place->model)
+      bytes += place->bytes;
+  return bytes;
+}
+
+void Models::make_room(int64_t bytes) {
+  while (options_.memory_bytes > 0 && open_bytes() + bytes > options_.memory_bytes) {
+    Place* oldest = nullptr;
+    for (const auto& place : places_)
+      if (place->model && place->model.use_count() == 1 &&
+          (oldest == nullptr || place->used < oldest->used))
+        oldest = place.get();
+    if (oldest == nullptr) {
+      if (open_bytes() == 0)
+        return;  // it alone exceeds the limit
+      throw ModelsBusy("there is no memory for another model now");
+    }
+    oldest->model.reset();
+  }
+}
+
+void Models::reload() {
+  std::vector<Opened> closed;  // outside of the lock
+  const std::lock_guard lock(mutex_);
+  ++reloads_;
+  for (const auto& place : places_)
+    closed.push_back(std::exchange(place->model, nullptr));
+}
+
+void Models::close_idle() {
+  if (options_.keep_seconds <= 0)
+    return;
+  std::vector<Opened> closed;
+  const auto limit = Clock::now() -
+      std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(options_.keep_seconds));
+  const std::lock_guard lock(mutex_);
+  for (const auto& place : places_)
+    if (place->model && place->model.use_count() == 1 && place->used < limit)
+      closed.push_back(std::exchange(place->model, nullptr));
+}
+
+std::vector<Models::State> Models::states() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<State> states;
+  for (const auto& place : places_)
+    states.push_back(
+        {place->model != nullptr, place->model ? place->bytes : 0, place->times_opened});
+  return states;
+}
+
+}  // namespace seqconv::internal

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace seqconv::internal {
+
+/// "a b" of "a%20b"; '+' stays, as does a '%' without two hexadecimal digits.
+std::string decode_url(std::string_view text);
+
+/// Names and values of a query or a form: "q=a+b&q=c", in their order.
+std::vector<std::pair<std::string, std::string>> read_form(std::string_view text);
+
+}  // namespace seqconv::internal

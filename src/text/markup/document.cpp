@@ -1,0 +1,116 @@
+#include "text/markup/document.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/characters.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "text/sentences.h"
+
+namespace seqconv::internal {
+namespace {
+
+bool has_letter(std::string_view text) {
+  for (size_t position = 0; position < text.size();)
+    if (is_letter(next_code_point(text, position)))
+      return true;
+  return false;
+}
+
+bool is_written_without_spaces(char32_t c) {
+  return script_of(c) != Script::kOther && script_of(c) != Script::kHangul;
+}
+
+/// What stands between two translations where `space` stood between their sources: languages
+/// differ in whether there is a blank.
+std::string_view space_between(
+    std::string_view before, std::string_view space, std::string_view after) {
+  if (before.empty() || after.empty() || space.find_first_not_of(' ') != space.npos)
+    return space;
+  size_t first = 0;
+  const bool is_joined = is_written_without_spaces(next_code_point(after, first));
+  if (space.empty())
+    return is_joined ? space : " ";
+  return is_joined && !is_ascii(before.substr(before.size() - 1)) ? "" : space;
+}
+
+ByteRange moved(ByteRange range, int64_t by) {
+  return {range.begin + by, range.end + by};
+}
+
+const Translation& chosen(const TranslationResult& result, size_t number) {
+  if (!result.ok())
+    fail(result.error);
+  if (result.translations.empty())
+    fail("[document] a result must have a translation, but got none");
+  return result.translations[std::min(number, result.translations.size() - 1)];
+}
+
+void add_aligned(
+    const TranslationResult& result,
+    const Translation& translation,
+    int64_t source,
+    int64_t target,
+    std::vector<AlignedRanges>& aligned) {
+  for (const AlignedTokens pair : translation.alignment) {
+    const ByteRange from = result.source_ranges.at(static_cast<size_t>(pair.source));
+    const ByteRange to = translation.token_ranges.at(static_cast<size_t>(pair.target));
+    if (from.begin < from.end && to.begin < to.end)
+      aligned.push_back({moved(from, source), moved(to, target)});
+  }
+}
+
+}  // namespace
+
+Document::Document(std::string text, DocumentFormat format, std::string_view language)
+    : text_(std::move(text)) {
+  if (format == DocumentFormat::kText) {
+    stretches_.push_back(add_stretch(text_, language));
+    return;
+  }
+  html_.emplace(text_);
+  for (const std::string_view run : html_->texts())
+    stretches_.push_back(add_stretch(run, language));
+}
+
+Document::Stretch Document::add_stretch(std::string_view text, std::string_view language) {
+  Stretch stretch{text, {}};
+  for (const std::string_view sentence : split_sentences(text, language)) {
+    if (!has_letter(sentence))
+      continue;
+    stretch.sentences.push_back(sentences_.size());
+    sentences_.push_back(trim_start(trim_end(sentence)));
+  }
+  return stretch;
+}
+
+RunTranslation Document::translation_of(
+    const Stretch& stretch, const std::vector<TranslationResult>& results, size_t number) const {
+  RunTranslation run;
+  const char* const begin = stretch.text.data();
+  const char* cursor = begin;
+  for (const size_t i : stretch.sentences) {
+    const std::string_view sentence = sentences_[i];
+    const Translation& translation = chosen(results[i], number);
+    const std::string_view between(cursor, static_cast<size_t>(sentence.data() - cursor));
+    run.text += cursor == begin ? between : space_between(run.text, between, translation.text);
+    add_aligned(results[i], translation, sentence.data() - begin,
+                static_cast<int64_t>(run.text.size()), run.aligned);
+    run.text += translation.text;
+    cursor = sentence.data() + sentence.size();
+  }
+  run.text.append(cursor, begin + stretch.text.size());
+  return run;
+}
+
+std::string Document::with(const std::vector<TranslationResult>& results, size_t number) const {
+  if (results.size() != sentences_.size())
+    fail("[document] there must be ", sentences_.size(), " results, but got ", results.size());
+  std::vector<RunTranslation> runs;
+  for (const Stretch& stretch : stretches_)
+    runs.push_back(translation_of(stretch, results, number));
+  return html_ ? html_->with(runs) : std::move(runs[0].text);
+}
+
+}  // namespace seqconv::internal

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "seqconv/requests.h"
+#include "text/markup/html.h"
+
+namespace seqconv::internal {
+
+enum class DocumentFormat { kText, kHtml };
+
+/// Running text, or HTML, as sentences to translate, and their translations put together. White
+/// space between sentences, lines without a letter and tags (html.h) come back as they were.
+class Document {
+ public:
+  /// `language`: of the text, as split_sentences has it. Error as of HtmlText.
+  Document(std::string text, DocumentFormat format, std::string_view language);
+  Document(const Document&) = delete;  // its parts are views into it
+  Document& operator=(const Document&) = delete;
+
+  /// The sentences, without white space at their ends.
+  const std::vector<std::string_view>& sentences() const { return sentences_; }
+
+  /// True where `with` reads alignments, to put tags where their words went.
+  bool wants_alignments() const { return html_.has_value() && html_->has_elements(); }
+
+  /// The document with a translation of each sentence: the `number`th of its result, from 0, or
+  /// the last where it has fewer. Error for a result that is not ok, or of other sentences.
+  std::string with(const std::vector<TranslationResult>& results, size_t number = 0) const;
+
+ private:
+  /// A stretch of text: sentences, and what stands between them.
+  struct Stretch {
+    std::string_view text;
+    std::vector<size_t> sentences;  // numbers of them
+  };
+
+  Stretch add_stretch(std::string_view text, std::string_view language);
+  RunTranslation translation_of(
+      const Stretch& stretch, const std::vector<TranslationResult>& results, size_t number) const;
+
+  std::string text_;
+  std::optional<HtmlText> html_;
+  std::vector<std::string_view> sentences_;
+  std::vector<Stretch> stretches_;  // one, or one per run of HTML
+};
+
+}  // namespace seqconv::internal

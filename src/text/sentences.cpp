@@ -1,0 +1,217 @@
+#include "text/sentences.h"
+
+#include <sentence_table.inc>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "base/characters.h"
+#include "base/utf8.h"
+
+namespace seqconv::internal {
+namespace {
+
+/// Values of Sentence_Break, in the order of the table (tools/make_sentence_table.py).
+enum class Class : uint8_t {
+  kOther,
+  kCarriageReturn,
+  kLineFeed,
+  kSeparator,
+  kExtend,
+  kFormat,
+  kSpace,
+  kLower,
+  kUpper,
+  kOtherLetter,
+  kNumeric,
+  kAmbiguousTerm,  // a full stop
+  kSentenceTerm,
+  kClose,
+  kContinue,
+};
+
+Class class_of(char32_t c) {
+  if (c > 0x10FFFF)
+    return Class::kOther;
+  const size_t block = kSentenceBlocks[c / kSentenceBlockSize];
+  return static_cast<Class>(kSentenceClasses[block * kSentenceBlockSize + c % kSentenceBlockSize]);
+}
+
+bool is_term(Class c) {
+  return c == Class::kAmbiguousTerm || c == Class::kSentenceTerm;
+}
+
+bool ends_paragraph(Class c) {
+  return c == Class::kCarriageReturn || c == Class::kLineFeed || c == Class::kSeparator;
+}
+
+bool is_ignored(Class c) {
+  return c == Class::kExtend || c == Class::kFormat;
+}
+
+/// "pt" of "pt-BR".
+std::string_view base_of(std::string_view language) {
+  return language.substr(0, language.find_first_of("-_"));
+}
+
+/// Languages that write "3rd" as "3.".
+constexpr std::string_view kOrdinals[] = {"cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv",
+                                          "nb", "nn", "no", "pl", "sk", "sl", "sr", "tr"};
+
+std::span<const std::string_view> abbreviations_of(std::string_view language) {
+  for (const Abbreviations& own : kAbbreviations)
+    if (own.language == language)
+      return own.texts;
+  return {};
+}
+
+/// Reads a text from its beginning and knows, at each character, whether a sentence ends in
+/// front of it. The numbers of rules are those of UAX #29.
+class SentenceReader {
+ public:
+  SentenceReader(std::string_view text, std::string_view language)
+      : text_(text),
+        abbreviations_(abbreviations_of(base_of(language))),
+        has_ordinals_(std::ranges::find(kOrdinals, base_of(language)) != std::end(kOrdinals)) {
+    for (const std::string_view one : abbreviations_)
+      longest_ = std::max(longest_, one.size());
+  }
+
+  std::vector<std::string_view> sentences() {
+    std::vector<std::string_view> sentences;
+    size_t begin = 0;
+    for (size_t position = 0; position < text_.size();) {
+      const size_t here = position;
+      Class c = class_of(next_code_point(text_, position));
+      const bool is_first = here == begin || ends_paragraph(last_);
+      if (is_ignored(c) && !is_first) {  // SB5
+        last_ = c;
+        continue;
+      }
+      if (is_ignored(c))
+        c = Class::kOther;
+      if (here > begin && is_end(c, here, begin)) {
+        sentences.push_back(text_.substr(begin, here - begin));
+        begin = here;
+      }
+      step(c, position);
+    }
+    if (begin < text_.size())
+      sentences.push_back(text_.substr(begin));
+    return sentences;
+  }
+
+ private:
+  /// Behind a term: the parts of SATerm Close* Sp* that were read.
+  enum class Phase { kNone, kTerm, kClose, kSpace };
+
+  bool is_end(Class c, size_t here, size_t begin) const {
+    if (ends_paragraph(last_))  // SB3, SB4
+      return !(last_ == Class::kCarriageReturn && c == Class::kLineFeed);
+    if (phase_ == Phase::kNone)  // SB998
+      return false;
+    if (is_term(c) || c == Class::kContinue)  // SB8a
+      return false;
+    if (c == Class::kSpace || ends_paragraph(c))  // SB9, SB10
+      return false;
+    if (c == Class::kClose && phase_ != Phase::kSpace)  // SB9
+      return false;
+    if (is_ambiguous_ && goes_on(c, here, begin))
+      return false;
+    return true;  // SB11
+  }
+
+  /// What an ambiguous term alone is no end for.
+  bool goes_on(Class c, size_t here, size_t begin) const {
+    if (phase_ == Phase::kTerm && c == Class::kNumeric)  // SB6
+      return true;
+    if (phase_ == Phase::kTerm && c == Class::kUpper &&
+        (before_term_ == Class::kUpper || before_term_ == Class::kLower))  // SB7
+      return true;
+    return continues_in_lower_case(here) ||
+        (!is_closed_ && (is_abbreviation(begin) || is_ordinal(begin)));
+  }
+
+  /// SB8. Looks no further than to the next term, so that nothing is read thrice.
+  bool continues_in_lower_case(size_t position) const {
+    while (position < text_.size()) {
+      const Class c = class_of(next_code_point(text_, position));
+      if (c == Class::kLower)
+        return true;
+      if (c == Class::kUpper || c == Class::kOtherLetter || is_term(c) || ends_paragraph(c))
+        return false;
+    }
+    return false;
+  }
+
+  /// Tells whether the term is within an abbreviation, or its end: "Z. B." has two.
+  bool is_abbreviation(size_t begin) const {
+    const size_t first = term_end_ - std::min(longest_, term_end_ - begin);
+    for (size_t start = first; start < term_end_; ++start) {
+      const std::string_view word = text_.substr(start, term_end_ - start);
+      auto found = std::ranges::lower_bound(abbreviations_, word);
+      while (found != abbreviations_.end() && found->starts_with(word) &&
+             !text_.substr(start).starts_with(*found))
+        ++found;
+      if (found == abbreviations_.end() || !found->starts_with(word))
+        continue;
+      size_t before = start;
+      const char32_t c = start == begin ? U' ' : previous_code_point(text_, before);
+      if (!is_letter(c) && !is_number(c))
+        return true;
+    }
+    return false;
+  }
+
+  /// One or two digits, a word of their own, in front of the term.
+  bool is_ordinal(size_t begin) const {
+    if (!has_ordinals_)
+      return false;
+    size_t start = term_end_ - 1;
+    const auto is_digit = [&](size_t at) { return text_[at] >= '0' && text_[at] <= '9'; };
+    while (start > begin && is_digit(start - 1))
+      --start;
+    const size_t digits = term_end_ - 1 - start;
+    return text_[term_end_ - 1] == '.' && (digits == 1 || digits == 2) &&
+        (start == begin || text_[start - 1] == ' ');
+  }
+
+  void step(Class c, size_t end) {
+    if (is_term(c)) {
+      phase_ = Phase::kTerm;
+      is_ambiguous_ = c == Class::kAmbiguousTerm;
+      is_closed_ = false;
+      before_term_ = significant_;
+      term_end_ = end;
+    } else if (c == Class::kClose && (phase_ == Phase::kTerm || phase_ == Phase::kClose)) {
+      phase_ = Phase::kClose;
+      is_closed_ = true;
+    } else if (c == Class::kSpace && phase_ != Phase::kNone) {
+      phase_ = Phase::kSpace;
+    } else {
+      phase_ = Phase::kNone;
+    }
+    last_ = significant_ = c;
+  }
+
+  std::string_view text_;
+  std::span<const std::string_view> abbreviations_;
+  bool has_ordinals_;
+  size_t longest_ = 0;
+  Phase phase_ = Phase::kNone;
+  bool is_ambiguous_ = false;
+  bool is_closed_ = false;     // something of Close came behind the term
+  size_t term_end_ = 0;
+  Class before_term_ = Class::kOther;
+  Class significant_ = Class::kOther;  // the last character that is not ignored
+  Class last_ = Class::kOther;
+};
+
+}  // namespace
+
+std::vector<std::string_view> split_sentences(std::string_view text, std::string_view language) {
+  return SentenceReader(text, language).sentences();
+}
+
+}  // namespace seqconv::internal
