@@ -12,12 +12,15 @@ if(NOT SEQCONV_OPS_ONLY)
     zlib.h zlib1g-dev
     lzma.h liblzma-dev
     zstd.h libzstd-dev
+    boost/beast/version.hpp libboost1.81-dev
+    gumbo.h libgumbo-dev
+    common/segments/de.xml unicode-cldr-core
     DerivedCoreProperties.txt unicode-data)
 endif()
 set(_missing "")
 while(_needed)
   list(POP_FRONT _needed _file _package)
-  find_path(_place ${_file} HINTS ${SEQCONV_UNICODE_DATA} /usr/share/unicode NO_CACHE)
+  find_path(_place ${_file} HINTS ${SEQCONV_UNICODE_DATA} ${SEQCONV_CLDR_DATA} /usr/share/unicode /usr/share/unicode/cldr NO_CACHE)
   if(NOT _place)
     string(APPEND _missing " ${_package}")
   endif()

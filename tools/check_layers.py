@@ -33,11 +33,12 @@ LAYERS = {
     "runtime": "base kernels text metrics search model pipeline",
     "libtorch": "base kernels text search model pipeline",
     "train": "base kernels text metrics search model pipeline libtorch",
-    "cli": "base kernels text metrics search model pipeline runtime train",
+    "serve": "base text runtime",
+    "cli": "base kernels text metrics search model pipeline runtime serve train",
 }
 # Folders of a layer, from the ground up; "" is the layer's own.
 ROOMS = {
-    "text": ["", "corpus", "learning"],
+    "text": ["", "corpus", "learning", "markup"],
     "model": ["", "checkpoint"],
     "runtime": ["", "api"],
     "libtorch": ["ops", "nn", "models", "backend"],

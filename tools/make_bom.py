@@ -36,6 +36,7 @@ class Part:
     soname: str = ""  # beginning of the shared library's name; headers have none
     within: str = ""  # another part, whose copy of it is meant
     program_only: bool = False  # not in the library for other programs
+    shared_only: bool = False  # Debian has it as a shared library alone: else it is left out
 
     @property
     def id(self):
@@ -49,6 +50,10 @@ PARTS = (
     Part("Abseil", "Apache-2.0", "libsentencepiece-dev", within="SentencePiece"),
     Part("Protocol Buffers", "BSD-3-Clause", "libsentencepiece-dev", within="SentencePiece"),
     Part("Darts-clone", "BSD-3-Clause", "libsentencepiece-dev", within="SentencePiece"),
+    Part("Boost", "BSL-1.0", "libboost1.81-dev", program_only=True),
+    Part("Gumbo", "Apache-2.0", "libgumbo-dev", "libgumbo.so", program_only=True),
+    Part("CLD2", "Apache-2.0", "libcld2-dev", "libcld2.so", program_only=True, shared_only=True),
+    Part("Unicode CLDR", UNICODE, "unicode-cldr-core", program_only=True),
     Part("utf8proc", f"MIT AND {UNICODE}", "libutf8proc-dev", "libutf8proc.so"),
     Part("Unicode Character Database", UNICODE, "unicode-data"),
     Part("PCRE2", "BSD-3-Clause", "libpcre2-dev", "libpcre2-8.so"),
@@ -171,7 +176,7 @@ class Contents:
         return {
             part for part in PARTS
             if (whole or part.name == "Highway") and part not in self.needed
-            and (has_program or not part.program_only)
+            and (has_program or not part.program_only) and not part.shared_only
             and part.name != "LibTorch (PyTorch)" and part.within not in needed
         }  # fmt: skip
 

@@ -14,6 +14,7 @@ readonly PACKAGES=(
   g++ cmake ninja-build ccache clang-format pkg-config python3 python3-venv
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libsentencepiece-dev
   libutf8proc-dev unicode-data libpcre2-dev zlib1g-dev liblzma-dev libzstd-dev
+  libboost1.81-dev libgumbo-dev libcld2-dev unicode-cldr-core
   libhwy-dev libgtest-dev libgmock-dev libicu-dev
   libopenmpi-dev openmpi-bin)
 # Irregular forms of English words, with which published ROUGE scores were made,

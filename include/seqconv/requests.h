@@ -41,6 +41,9 @@ struct RuntimeOptions {
   int64_t max_source_tokens = 0;
   /// Asynchronous requests that may wait: one more is refused; 0: any number.
   int64_t queue_limit = 0;
+  /// Milliseconds that an asynchronous request waits for others, to share a batch with, while
+  /// fewer than a batch are there; 0: as long as they come one right after the other.
+  int64_t max_wait_ms = 0;
 };
 
 /// Says how translations are searched for; what is not given is the model's

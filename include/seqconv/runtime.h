@@ -142,7 +142,7 @@ class Translator {
   std::future<TranslationResult> translate_async(
       const TranslationRequest& request, const CancelToken& cancel = {}) const;
 
-  /// The same, the result given to on_result, which is called once, by some thread, and must not
+  /// Likewise, the result given to on_result, which is called once, by some thread, and must not
   /// throw. It may ask for more, but not destroy this object.
   void translate_async(
       const TranslationRequest& request,

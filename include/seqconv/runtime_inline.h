@@ -62,6 +62,7 @@ inline Model open(
     own.logits_bytes = options.logits_bytes;
     own.max_source_tokens = options.max_source_tokens;
     own.queue_limit = options.queue_limit;
+    own.max_wait_ms = options.max_wait_ms;
     own.shortlist = options.shortlist.empty() ? nullptr : options.shortlist.c_str();
     std::vector<const char*> names;
     for (const std::string& folder : folders)

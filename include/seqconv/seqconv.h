@@ -126,11 +126,12 @@ typedef struct seqconv_runtime_options {
   int64_t max_source_tokens; /**< longer texts are cut, with a note; 0: as the model says */
   int64_t queue_limit;       /**< asynchronous requests that may wait; 0: any number */
   const char* shortlist;     /**< a file of `seqconv shortlist`; NULL: all words */
+  int64_t max_wait_ms;       /**< that an asynchronous request waits for others, at most 60,000 */
 } seqconv_runtime_options;
 #define SEQCONV_RUNTIME_OPTIONS_INIT                                                         \
   {                                                                                          \
     sizeof(seqconv_runtime_options), SEQCONV_TASK_ANY, SEQCONV_COMPUTE_MODEL, 0, 0, 0, 4096, \
-        INT64_C(32) << 20, 0, 0, NULL                                                        \
+        INT64_C(32) << 20, 0, 0, NULL, 0                                                     \
   }
 
 /** Opens a model folder, or `count` folders of translation models that vote. options: NULL for

@@ -50,7 +50,7 @@ class RuntimeOptions(Sized):
         ("size", c_size_t), ("task", c_int32), ("compute", c_int32), ("follow_links", c_int32),
         ("reserved", c_int32), ("threads", c_int64), ("batch_tokens", c_int64),
         ("logits_bytes", c_int64), ("max_source_tokens", c_int64), ("queue_limit", c_int64),
-        ("shortlist", c_char_p),
+        ("shortlist", c_char_p), ("max_wait_ms", c_int64),
     ]  # fmt: skip
     DEFAULTS = {"batch_tokens": 4096, "logits_bytes": 32 << 20}
 

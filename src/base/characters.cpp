@@ -100,6 +100,13 @@ bool is_letter(char32_t c) {
   return is_of(c, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO);
 }
 
+bool has_letter(std::string_view text) {
+  for (size_t position = 0; position < text.size();)
+    if (is_letter(next_code_point(text, position)))
+      return true;
+  return false;
+}
+
 bool is_mark(char32_t c) {
   return is_of(c, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME);
 }
@@ -146,6 +153,10 @@ UnicodeAge unicode_age(char32_t c) {
 
 Script script_of(char32_t c) {
   return static_cast<Script>(table_entry(c) >> kScriptShift);
+}
+
+bool is_written_without_spaces(char32_t c) {
+  return script_of(c) != Script::kOther && script_of(c) != Script::kHangul;
 }
 
 bool is_used_with(char32_t c, Script script) {

@@ -12,6 +12,8 @@ namespace seqconv::internal {
 
 // General categories.
 bool is_letter(char32_t c);
+/// True where some character is a letter. Ill-formed UTF-8 reads as U+FFFD.
+bool has_letter(std::string_view text);
 bool is_mark(char32_t c);
 bool is_number(char32_t c);
 bool is_decimal_digit(char32_t c);
@@ -47,6 +49,8 @@ inline constexpr size_t kScripts = 9;
 
 /// The script that a character belongs to.
 Script script_of(char32_t c);
+/// True for letters of languages that put no blanks between words.
+bool is_written_without_spaces(char32_t c);
 
 /// Tells whether a character is used with Han, Kana or Hangul, which some are with
 /// several (Script_Extensions); false for other scripts.

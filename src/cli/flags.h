@@ -95,6 +95,8 @@ class FlagVisitor {
       option = add_real(app_, flag_name(key), value, help);
     else if constexpr (std::is_same_v<T, std::string>)
       option = app_.add_option(flag_name(key), value, help)->type_name("NAME");
+    else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+      option = add_repeated(app_, flag_name(key), value, help);
     else if constexpr (std::is_same_v<T, bool>)
       option = app_.add_flag(
           value ? concat(flag_name(key), ",!", flag_name(concat("no_", key))) : flag_name(key),

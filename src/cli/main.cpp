@@ -45,6 +45,7 @@ constexpr void (*kVerbs[])(Program&) = {
     add_score,
     add_perplexity,
     add_generate,
+    add_serve,
     add_evaluate,
     add_average,
     add_shortlist,

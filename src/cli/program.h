@@ -26,6 +26,7 @@ void add_score(Program& program);
 void add_shortlist(Program& program);
 void add_perplexity(Program& program);
 void add_generate(Program& program);
+void add_serve(Program& program);
 void add_evaluate(Program& program);
 void add_average(Program& program);
 void add_tokenize(Program& program);

@@ -29,8 +29,18 @@ std::vector<DetectedLanguage> likely(std::string_view text, bool is_html) {
   const CLD2::CLDHints hints = {nullptr, nullptr, CLD2::UNKNOWN_ENCODING, CLD2::UNKNOWN_LANGUAGE};
   const auto size = static_cast<int>(std::min<size_t>(text.size(), 1 << 20));
   CLD2::ExtDetectLanguageSummaryCheckUTF8(
-      text.data(), size, !is_html, &hints, 0, languages, percents, scores, nullptr, &bytes,
-      &is_reliable, &valid);
+      text.data(),
+      size,
+      !is_html,
+      &hints,
+      0,
+      languages,
+      percents,
+      scores,
+      nullptr,
+      &bytes,
+      &is_reliable,
+      &valid);
   std::vector<DetectedLanguage> found;
   for (int i = 0; i < 3; ++i)
     if (languages[i] != CLD2::UNKNOWN_LANGUAGE && percents[i] > 0)

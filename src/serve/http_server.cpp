@@ -3,19 +3,18 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <array>
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <list>
-#include <mutex>
 #include <optional>
 
 #include "base/error.h"
+#include "serve/exchange.h"
 #include "serve/url.h"
 
 namespace seqconv::internal {
@@ -50,154 +49,6 @@ int64_t allowed_connections(int64_t wanted) {
   return std::clamp<int64_t>(static_cast<int64_t>(limit.rlim_cur) - kOtherDescriptors, 1, wanted);
 }
 
-/// The way to the server's thread, for threads that may outlive it.
-class Door {
- public:
-  explicit Door(asio::io_context& context) : context_(&context) {}
-
-  void post(std::function<void()> work) {
-    const std::lock_guard lock(mutex_);
-    if (context_ != nullptr)
-      asio::post(*context_, std::move(work));
-  }
-
-  void close() {
-    const std::lock_guard lock(mutex_);
-    context_ = nullptr;
-  }
-
- private:
-  std::mutex mutex_;
-  asio::io_context* context_;
-};
-
-/// What the handler's threads and a connection's say to each other.
-class Exchange final : public HttpExchange {
- public:
-  /// `bell` belongs to the server's thread: cancelling it tells that there is something new.
-  Exchange(
-      std::shared_ptr<Door> door, std::weak_ptr<asio::steady_timer> bell, HttpRequest request)
-      : door_(std::move(door)), bell_(std::move(bell)), request_(std::move(request)) {}
-
-  const HttpRequest& request() const override { return request_; }
-
-  void answer(HttpAnswer answer) override {
-    const std::lock_guard lock(mutex_);
-    if (head_ || is_gone_)
-      return;
-    head_ = std::move(answer);
-    is_ended_ = true;
-    tell();
-  }
-
-  void begin(HttpAnswer head) override {
-    const std::lock_guard lock(mutex_);
-    if (head_ || is_gone_)
-      return;
-    head_ = std::move(head);
-    is_stream_ = true;
-    tell();
-  }
-
-  void write(std::string part) override {
-    const std::lock_guard lock(mutex_);
-    if (!is_stream_ || is_ended_ || is_gone_ || part.empty())
-      return;
-    parts_.push_back(std::move(part));
-    tell();
-  }
-
-  void end() override {
-    const std::lock_guard lock(mutex_);
-    if (!is_stream_ || is_gone_)
-      return;
-    is_ended_ = true;
-    tell();
-  }
-
-  void on_gone(std::function<void()> gone) override {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!is_gone_) {
-        on_gone_ = std::move(gone);
-        return;
-      }
-    }
-    gone();
-  }
-
-  // For the connection, in the server's thread.
-
-  bool has_news() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(has_news_, false);
-  }
-
-  void client_left() {
-    std::function<void()> gone;
-    {
-      const std::lock_guard lock(mutex_);
-      if (is_gone_ || is_done_)
-        return;
-      is_gone_ = true;
-      gone = std::move(on_gone_);
-      on_gone_ = nullptr;
-      tell();
-    }
-    if (gone)
-      gone();
-  }
-
-  /// After the answer's end: the handler's function goes, and with it what that holds.
-  void done() {
-    std::function<void()> dropped;
-    const std::lock_guard lock(mutex_);
-    is_done_ = true;
-    dropped = std::move(on_gone_);
-    on_gone_ = nullptr;
-  }
-
-  struct News {
-    std::optional<HttpAnswer> head;
-    std::deque<std::string> parts;
-    bool is_stream = false;
-    bool is_ended = false;
-    bool is_gone = false;
-  };
-  News take() {
-    const std::lock_guard lock(mutex_);
-    News news{{}, std::exchange(parts_, {}), is_stream_, is_ended_, is_gone_};
-    if (head_ && !is_taken_) {
-      news.head = std::move(head_);
-      is_taken_ = true;
-    }
-    return news;
-  }
-
- private:
-  void tell() {
-    has_news_ = true;
-    door_->post([bell = bell_] {
-      if (const auto still = bell.lock())
-        still->cancel();
-    });
-  }
-
-  const std::shared_ptr<Door> door_;
-  const std::weak_ptr<asio::steady_timer> bell_;
-  const HttpRequest request_;
-  std::mutex mutex_;
-  std::optional<HttpAnswer> head_;
-  std::deque<std::string> parts_;
-  std::function<void()> on_gone_;
-  bool is_taken_ = false;
-  bool is_stream_ = false;
-  bool is_ended_ = false;
-  bool is_gone_ = false;
-  bool is_done_ = false;
-  bool has_news_ = false;
-};
-
 }  // namespace
 
 class HttpServer::Impl {
@@ -219,7 +70,7 @@ class HttpServer::Impl {
       fail("[serve] cannot listen at ", address, " port ", port, ": ", error.message());
   }
 
-  /// What is under way ends with the context; its exchanges may stay.
+  /// Connections end with the context; its exchanges may stay.
   ~Impl() { door_->close(); }
 
   int port() const { return acceptor_.local_endpoint().port(); }
@@ -258,8 +109,9 @@ class HttpServer::Impl {
       return;
     drain_.expires_after(duration(drain_seconds_));
     drain_.async_wait([this](error_code error) {
-      if (!error)
-        context_.stop();
+      for (Connection* connection : open_)
+        if (!error)
+          close(*connection);
     });
   }
 
@@ -305,8 +157,7 @@ class HttpServer::Impl {
     ++count_;
     connection->place = open_.insert(open_.end(), connection.get());
     try {
-      while (!is_stopping_ && co_await exchange(connection)) {
-      }
+      while (!is_stopping_ && co_await exchange(connection)) {}
     } catch (const std::exception&) {  // memory: this connection ends, the others go on
     }
     open_.erase(connection->place);
@@ -416,10 +267,9 @@ class HttpServer::Impl {
       std::shared_ptr<Connection> connection, std::weak_ptr<Exchange> exchange) {
     auto& socket = connection->stream.socket();
     auto [error] = co_await socket.async_wait(tcp::socket::wait_read, kNoThrow);
-    if (error)
-      co_return;
     char byte = 0;
-    const ssize_t count = ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    const ssize_t count =
+        error ? 0 : ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     const bool is_closed = count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
     if (const auto still = exchange.lock(); still && is_closed)
       still->client_left();
@@ -433,19 +283,22 @@ class HttpServer::Impl {
     const bool keep_alive = message.keep_alive();
     const bool is_head = message.method() == http::verb::head;
     HttpRequest request = request_of(std::move(message));
+    error_code unknown;
+    if (const auto end = connection->stream.socket().remote_endpoint(unknown); !unknown)
+      request.client = end.address().to_string();
     HttpRecord done{request.method, request.path, 0, static_cast<int64_t>(request.body.size())};
     const auto bell = std::make_shared<asio::steady_timer>(context_, Clock::time_point::max());
     const auto exchange = std::make_shared<Exchange>(door_, bell, std::move(request));
     asio::co_spawn(context_, watch(connection, exchange), asio::detached);
     hooks_.handle(exchange);
-    bool is_open = co_await write_answer(*connection, *exchange, *bell, done, version,
-                                         keep_alive && !is_stopping_, is_head);
+    bool is_open = co_await write_answer(
+        *connection, *exchange, *bell, done, version, keep_alive && !is_stopping_, is_head);
     if (is_open)
       exchange->done();
     else
       exchange->client_left();
     record(std::move(done), start);
-    co_return is_open && keep_alive && !is_stopping_;
+    co_return is_open&& keep_alive && !is_stopping_;
   }
 
   asio::awaitable<bool> write_answer(
@@ -474,8 +327,7 @@ class HttpServer::Impl {
       }
       if (news.head) {
         done.status = news.head->status;
-        http::response<http::empty_body> head(
-            http::int_to_status(news.head->status), version);
+        http::response<http::empty_body> head(http::int_to_status(news.head->status), version);
         head.set(http::field::content_type, news.head->content_type);
         for (const auto& [name, value] : news.head->headers)
           head.set(name, value);
@@ -542,8 +394,7 @@ class HttpServer::Impl {
   std::list<Connection*> open_;  // the one that has been idle longest first
 };
 
-HttpServer::HttpServer(
-    const std::string& address, int port, const HttpLimits& limits, Hooks hooks)
+HttpServer::HttpServer(const std::string& address, int port, const HttpLimits& limits, Hooks hooks)
     : impl_(std::make_unique<Impl>(address, port, limits, std::move(hooks))) {}
 
 HttpServer::~HttpServer() = default;

@@ -26,6 +26,7 @@ struct HttpRequest {
   std::string path;   ///< decoded: "/translate"
   std::string query;  ///< as it came, without '?'
   std::string body;
+  std::string client;                                             ///< its IP address
   std::string host, origin, content_type, authorization, accept;  ///< of the header; "": none
 };
 

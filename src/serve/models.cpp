@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "serve/answers.h"
 #include "serve/languages.h"
 
 namespace seqconv::internal {
@@ -12,8 +13,8 @@ namespace {
 /// Bytes of the model's file, which is mapped; 0 where there is none to see.
 int64_t file_bytes(const std::string& folder) {
   std::error_code error;
-  const auto size = std::filesystem::file_size(
-      std::filesystem::path(folder) / "model.safetensors", error);
+  const auto size =
+      std::filesystem::file_size(std::filesystem::path(folder) / "model.safetensors", error);
   return error ? 0 : static_cast<int64_t>(size);
 }
 
@@ -30,20 +31,33 @@ ServedModel read_served_model(const std::string& text) {
   return {pair.substr(0, middle), pair.substr(middle + 1), text.substr(equals + 1)};
 }
 
+ServedModel read_served_language_model(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == text.npos || equals == 0 || equals + 1 == text.size())
+    fail_usage("--language-model must be NAME=DIR, such as book=runs/book, but got '", text, "'");
+  return {text.substr(0, equals), "", text.substr(equals + 1)};
+}
+
 Models::Models(std::vector<ServedModel> served, const ModelsOptions& options)
     : served_(std::move(served)), options_(options) {
   for (size_t i = 0; i < served_.size(); ++i) {
     places_.push_back(std::make_unique<Place>());
     if (find(served_[i].source, served_[i].target) != i)
-      fail_usage("--model must name a pair of languages once, but got ", served_[i].source, "-",
-                 served_[i].target, " twice");
+      fail_usage("a model must be named once, but got ", served_[i].name(), " twice");
+    if (!std::filesystem::exists(std::filesystem::path(served_[i].folder) / "config.json"))
+      fail(
+          served_[i].name(),
+          " must be a model folder, but '",
+          served_[i].folder,
+          "' holds no config.json");
   }
 }
 
 std::optional<size_t> Models::find(std::string_view source, std::string_view target) const {
   const std::string from = normal_code(source), to = normal_code(target);
   const auto found = std::ranges::find_if(served_, [&](const ServedModel& model) {
-    return normal_code(model.source) == from && normal_code(model.target) == to;
+    return target.empty() ? model.is_language_model() && model.source == source
+                          : normal_code(model.source) == from && normal_code(model.target) == to;
   });
   if (found == served_.end())
     return std::nullopt;
@@ -53,6 +67,7 @@ std::optional<size_t> Models::find(std::string_view source, std::string_view tar
 Models::Opened Models::open(size_t number) {
   Place& place = *places_[number];
   const std::lock_guard alone(place.opening);
+  std::vector<Opened> closed;  // outside of the lock
   int64_t reloads = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -60,9 +75,10 @@ Models::Opened Models::open(size_t number) {
     if (place.model)
       return place.model;
     reloads = reloads_;
-    make_room(file_bytes(served_[number].folder));
+    closed = make_room(file_bytes(served_[number].folder));
   }
-  auto model = std::make_shared<const Translator>(served_[number].folder, options_.runtime);
+  closed.clear();
+  Opened model = open_now(number);
   const ModelInfo info = model->info();
   const std::lock_guard lock(mutex_);
   place.used = Clock::now();
@@ -70,6 +86,16 @@ Models::Opened Models::open(size_t number) {
   ++place.times_opened;
   if (reloads == reloads_)  // else what was read may be the old one
     place.model = model;
+  return model;
+}
+
+Models::Opened Models::open_now(size_t number) const {
+  const ServedModel& served = served_[number];
+  const auto model = std::make_shared<OpenModel>();
+  if (served.is_language_model())
+    model->generator.emplace(served.folder, options_.runtime);
+  else
+    model->translator.emplace(served.folder, options_.runtime);
   return model;
 }
 
@@ -81,7 +107,9 @@ int64_t Models::open_bytes() const {
   return bytes;
 }
 
-void Models::make_room(int64_t bytes) {
+/// Those that are closed for it, which the caller lets go of.
+std::vector<Models::Opened> Models::make_room(int64_t bytes) {
+  std::vector<Opened> closed;
   while (options_.memory_bytes > 0 && open_bytes() + bytes > options_.memory_bytes) {
     Place* oldest = nullptr;
     for (const auto& place : places_)
@@ -90,11 +118,12 @@ void Models::make_room(int64_t bytes) {
         oldest = place.get();
     if (oldest == nullptr) {
       if (open_bytes() == 0)
-        return;  // it alone exceeds the limit
-      throw ModelsBusy("there is no memory for another model now");
+        break;  // it alone exceeds the limit
+      throw CallError(503, "There is no memory for another model now", 1);
     }
-    oldest->model.reset();
+    closed.push_back(std::exchange(oldest->model, nullptr));
   }
+  return closed;
 }
 
 void Models::reload() {

@@ -5,7 +5,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,15 +13,21 @@
 
 namespace seqconv::internal {
 
-/// A model that is served: "de-en=DIR".
+/// A model that is served: "de-en=DIR", or a language model, "NAME=DIR".
 struct ServedModel {
-  std::string source;  ///< code of its language, as it was written
-  std::string target;
+  std::string source;  ///< code of its language, as it was written, or the name
+  std::string target;  ///< "": a language model
   std::string folder;
+
+  bool is_language_model() const { return target.empty(); }
+  std::string name() const { return is_language_model() ? source : source + "-" + target; }
 };
 
 /// Reads "de-en=DIR" or "pt-BR:en=DIR" (a ':' where a code holds '-'). UsageError else.
 ServedModel read_served_model(const std::string& text);
+
+/// Reads "NAME=DIR". UsageError else.
+ServedModel read_served_language_model(const std::string& text);
 
 struct ModelsOptions {
   RuntimeOptions runtime{};  ///< of each model
@@ -30,26 +35,30 @@ struct ModelsOptions {
   int64_t memory_bytes = 0;  ///< of all that are open: files and weights; 0: any
 };
 
-/// There is no memory for one model more before others are idle.
-class ModelsBusy : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+/// A model that is open: one of the two.
+struct OpenModel {
+  std::optional<Translator> translator;
+  std::optional<Generator> generator;
+
+  ModelInfo info() const { return translator ? translator->info() : generator->info(); }
 };
 
 /// Models that are opened when they are wanted, and closed when they are not. Any thread.
 class Models {
  public:
-  using Opened = std::shared_ptr<const Translator>;
+  using Opened = std::shared_ptr<const OpenModel>;
 
+  /// UsageError for what is there twice; Error for a folder without a model.
   Models(std::vector<ServedModel> served, const ModelsOptions& options);
 
   const std::vector<ServedModel>& served() const { return served_; }
   /// The number of the model between two languages, whose codes may be written otherwise
-  /// (normal_code); none: nothing translates so.
+  /// (normal_code), or of the language model that `source` names; none: there is none.
   std::optional<size_t> find(std::string_view source, std::string_view target) const;
 
   /// A model, opened if need be, in this thread: others may be opened at the same time. It stays
-  /// open as long as somebody holds it. ModelsBusy; Error as of Translator.
+  /// open as long as somebody holds it. CallError 503 while memory is wanted by others; Error as
+  /// of Translator and Generator.
   Opened open(size_t number);
 
   /// Opens what is asked for from now on anew: folders may have changed. Requests under way keep
@@ -76,8 +85,9 @@ class Models {
     Clock::time_point used{};
   };
 
+  Opened open_now(size_t number) const;
   int64_t open_bytes() const;
-  void make_room(int64_t bytes);
+  std::vector<Opened> make_room(int64_t bytes);
 
   const std::vector<ServedModel> served_;
   const ModelsOptions options_;

@@ -1,11 +1,14 @@
 #include "serve/translate_call.h"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/json_guard.h"
 #include "base/utf8.h"
+#include "serve/answers.h"
 #include "serve/url.h"
 
 namespace seqconv::internal {
@@ -71,11 +74,6 @@ int64_t count_characters(std::string_view text) {
 
 }  // namespace
 
-HttpAnswer error_answer(unsigned status, const std::string& text) {
-  return {status, "application/json", Json{{"error", text}}.dump(-1, ' ', false,
-                                                Json::error_handler_t::replace)};
-}
-
 Json read_parameters(const HttpRequest& request) {
   Json parameters = Json::object();
   const std::string type = request.content_type.substr(0, request.content_type.find(';'));
@@ -89,8 +87,7 @@ Json read_parameters(const HttpRequest& request) {
   return parameters;
 }
 
-std::string text_parameter(
-    const Json& parameters, const char* name, const std::string& standard) {
+std::string text_parameter(const Json& parameters, const char* name, const std::string& standard) {
   const auto found = parameters.find(name);
   if (found == parameters.end() || found->is_null())
     return standard;
@@ -101,27 +98,83 @@ std::string text_parameter(
   bad(std::string("Invalid request: ") + name + " must be a text");
 }
 
-void read_texts(const Json& parameters, const CallLimits& limits, TranslateCall& call) {
+void read_texts(const Json& parameters, const ServeOptions& limits, TranslateCall& call) {
   const auto q = parameters.find("q");
   if (q == parameters.end() || q->is_null())
     bad("Invalid request: missing q parameter");
   call.is_list = q->is_array();
   const Json items = call.is_list ? *q : Json::array({*q});
-  if (static_cast<int64_t>(items.size()) > limits.items)
-    bad(concat("Invalid request: there may be ", limits.items, " texts, but got ", items.size()));
-  int64_t characters = 0;
+  if (static_cast<int64_t>(items.size()) > limits.max_items)
+    bad(concat(
+        "Invalid request: there may be ", limits.max_items, " texts, but got ", items.size()));
   for (const Json& item : items) {
     if (!item.is_string())
       bad("Invalid request: q must be a text or a list of texts");
     call.texts.push_back(with_line_feeds(item.get<std::string>()));
-    characters += count_characters(call.texts.back());
+    call.characters += count_characters(call.texts.back());
   }
-  if (characters > limits.characters)
-    bad(concat("Invalid request: texts may have ", limits.characters, " characters, but got ",
-               characters));
+  if (call.characters > limits.max_characters)
+    bad(concat(
+        "Invalid request: texts may have ",
+        limits.max_characters,
+        " characters, but got ",
+        call.characters));
 }
 
-TranslateCall read_translate_call(const Json& parameters, const CallLimits& limits) {
+namespace {
+
+/// A whole number, or a text that is one.
+int64_t whole_parameter(
+    const Json& parameters, const char* name, int64_t standard, int64_t least, int64_t most) {
+  const std::string text = text_parameter(parameters, name, std::to_string(standard));
+  const char* const end = text.data() + text.size();
+  int64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value < least || value > most)
+    bad(concat(
+        "Invalid request: ",
+        name,
+        " must be a whole number from ",
+        least,
+        " to ",
+        most,
+        ", but got ",
+        text));
+  return value;
+}
+
+double number_parameter(
+    const Json& parameters, const char* name, double standard, double least, double most) {
+  const auto found = parameters.find(name);
+  if (found == parameters.end() || found->is_null())
+    return standard;
+  const std::string text = text_parameter(parameters, name);
+  const char* const end = text.data() + text.size();
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || !(value >= least && value <= most))
+    bad(concat(
+        "Invalid request: ",
+        name,
+        " must be a number from ",
+        least,
+        " to ",
+        most,
+        ", but got ",
+        text));
+  return value;
+}
+
+bool flag_parameter(const Json& parameters, const char* name) {
+  const std::string text = text_parameter(parameters, name, "false");
+  if (text != "true" && text != "false" && text != "1" && text != "0")
+    bad(concat("Invalid request: ", name, " must be true or false, but got ", text));
+  return text == "true" || text == "1";
+}
+
+}  // namespace
+
+TranslateCall read_translate_call(const Json& parameters, const ServeOptions& limits) {
   TranslateCall call;
   read_texts(parameters, limits, call);
   for (const auto& [name, value] : {std::pair("source", &call.source), {"target", &call.target}}) {
@@ -133,14 +186,33 @@ TranslateCall read_translate_call(const Json& parameters, const CallLimits& limi
   if (format != "text" && format != "html")
     bad("Invalid request: format must be text or html, but got " + format);
   call.format = format == "html" ? DocumentFormat::kHtml : DocumentFormat::kText;
-  const std::string number = text_parameter(parameters, "alternatives", "0");
-  if (number.empty() || number.size() > 6 ||
-      !std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; }))
-    bad("Invalid request: alternatives must be a number, but got " + number);
-  call.alternatives = std::stoll(number);
-  if (call.alternatives > limits.alternatives)
-    bad(concat("Invalid request: there may be ", limits.alternatives, " alternatives, but got ",
-               call.alternatives));
+  call.alternatives = whole_parameter(parameters, "alternatives", 0, 0, limits.max_alternatives);
+  return call;
+}
+
+GenerateCall read_generate_call(const Json& parameters, const ServeOptions& limits) {
+  GenerateCall call;
+  if (!parameters.contains("prompt"))
+    bad("Invalid request: missing prompt parameter");
+  GenerationRequest& request = call.request;
+  request.prompt = text_parameter(parameters, "prompt");
+  if (const int64_t got = count_characters(request.prompt); got > limits.max_characters)
+    bad(concat(
+        "Invalid request: the prompt may have ",
+        limits.max_characters,
+        " characters, but got ",
+        got));
+  call.model = text_parameter(parameters, "model");
+  request.length = whole_parameter(
+      parameters, "length", std::min<int64_t>(200, limits.max_length), 1, limits.max_length);
+  SamplingOptions& sampling = request.sampling;
+  sampling.temperature = number_parameter(parameters, "temperature", 1, 0, 100);
+  sampling.top_p = number_parameter(parameters, "top_p", 1, 0, 1);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  sampling.top_k = whole_parameter(parameters, "top_k", 0, 0, kMost);
+  if (parameters.contains("seed"))
+    sampling.seed = static_cast<uint64_t>(whole_parameter(parameters, "seed", 1, 0, kMost));
+  call.wants_stream = flag_parameter(parameters, "stream");
   return call;
 }
 

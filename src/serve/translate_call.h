@@ -1,29 +1,17 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
+#include "seqconv/requests.h"
 #include "serve/http_server.h"
+#include "serve/options.h"
 #include "text/markup/document.h"
 
 namespace seqconv::internal {
-
-/// A request that makes no sense, or is not allowed: its answer is {"error": …}.
-class CallError : public std::runtime_error {
- public:
-  CallError(unsigned status, const std::string& text)
-      : std::runtime_error(text), status_(status) {}
-  unsigned status() const { return status_; }
-
- private:
-  unsigned status_;
-};
-
-/// {"error": …} with the status.
-HttpAnswer error_answer(unsigned status, const std::string& text);
 
 /// The parameters of a request: of a JSON object, of a form and of the query, the body's first.
 /// CallError 400 for JSON that is none or nested deeper than 64, 415 for other types of bodies.
@@ -34,13 +22,7 @@ Json read_parameters(const HttpRequest& request);
 std::string text_parameter(
     const Json& parameters, const char* name, const std::string& standard = "");
 
-struct CallLimits {
-  int64_t characters = 100'000;  ///< of all texts of a request
-  int64_t items = 1'000;
-  int64_t alternatives = 10;
-};
-
-/// What POST /translate and POST /detect are asked.
+/// A call of POST /translate or POST /detect.
 struct TranslateCall {
   std::vector<std::string> texts;
   bool is_list = false;  ///< the answer is one too
@@ -48,15 +30,25 @@ struct TranslateCall {
   std::string target;
   DocumentFormat format = DocumentFormat::kText;
   int64_t alternatives = 0;
-  bool wants_stream = false;
+  int64_t characters = 0;  ///< of all texts
 };
 
 /// The texts of `q`: one, a list of JSON, or several fields of a form. CallError 400 if it is
 /// missing, no text, too many or too long.
-void read_texts(const Json& parameters, const CallLimits& limits, TranslateCall& call);
+void read_texts(const Json& parameters, const ServeOptions& limits, TranslateCall& call);
 
 /// CallError 400: the first that is missing of q, source, target; formats and numbers that are
 /// none.
-TranslateCall read_translate_call(const Json& parameters, const CallLimits& limits);
+TranslateCall read_translate_call(const Json& parameters, const ServeOptions& limits);
+
+/// A call of POST /generate.
+struct GenerateCall {
+  std::string model;  ///< "": the only one
+  GenerationRequest request;
+  bool wants_stream = false;
+};
+
+/// CallError 400 for a prompt that is missing or too long, and numbers that are none.
+GenerateCall read_generate_call(const Json& parameters, const ServeOptions& limits);
 
 }  // namespace seqconv::internal

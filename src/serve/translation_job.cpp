@@ -3,8 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "serve/answers.h"
+
 namespace seqconv::internal {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Sentences of a job that wait or are translated at a time: some batches for each of two cores.
+constexpr size_t kTogether = 256;
 
 [[noreturn]] void fail_as(const TranslationResult& result) {
   switch (result.status) {
@@ -12,12 +19,21 @@ namespace {
     case Status::kFailed:
       throw CallError(400, result.error);
     case Status::kCancelled:
-      throw CallError(503, "The server is closing");
+      throw CallError(503, "The server is closing", 1);
     case Status::kTimedOut:
-      throw CallError(503, "The translation took too long");
-    default:
-      throw CallError(503, "There is not memory enough for this text");
+      throw CallError(503, "The translation took too long", 1);
+    case Status::kOutOfMemory:
+    case Status::kOk:
+      break;
   }
+  throw CallError(503, "There is not memory enough for this text", 1);
+}
+
+TranslationResult failure(Status status, const char* error) {
+  TranslationResult result;
+  result.status = status;
+  result.error = error;
+  return result;
 }
 
 }  // namespace
@@ -26,62 +42,110 @@ TranslationJob::TranslationJob(
     std::vector<JobText> texts,
     int64_t alternatives,
     std::chrono::milliseconds timeout,
-    std::function<void(std::function<void()>)> post)
+    JobHooks hooks)
     : texts_(std::move(texts)),
       alternatives_(alternatives),
-      timeout_(timeout),
-      post_(std::move(post)) {
-  for (const JobText& text : texts_)
-    results_.emplace_back(text.document->sentences().size());
+      end_(timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max()),
+      hooks_(std::move(hooks)),
+      told_(texts_.size()) {
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    const size_t count = texts_[i].document->sentences().size();
+    results_.emplace_back(count);
+    told_[i].is_there.resize(count);
+    for (size_t s = 0; s < count; ++s)
+      places_.push_back({i, s});
+  }
+  left_ += sentences();
 }
 
 void TranslationJob::begin(std::function<void()> done) {
   done_ = std::move(done);
-  const auto self = shared_from_this();
+  if (hooks_.part)
+    for (size_t i = 0; i < texts_.size(); ++i)
+      if (texts_[i].document->sentences().empty())
+        hooks_.part(i, texts_[i].document->with({}));
+  for (size_t i = 0; i < std::min(kTogether, places_.size()); ++i)
+    ask_next();
+  hear_last();
+}
+
+TranslationRequest TranslationJob::request_for(const Place& place) const {
+  const Document& document = *texts_[place.text].document;
+  TranslationRequest request;
+  request.text = document.sentences()[place.sentence];
+  if (end_ != Clock::time_point::max())
+    request.timeout = std::max(
+        std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()),
+        std::chrono::milliseconds(1));
+  if (document.wants_alignments())
+    request.alignments = Alignments::kPairs;
+  if (alternatives_ > 0) {
+    request.search.n_best = alternatives_ + 1;
+    request.search.beam = std::max<int64_t>(alternatives_ + 1, 5);
+  }
+  return request;
+}
+
+/// Asks for the next sentence that nobody has asked for, or for the one after it if it fails.
+void TranslationJob::ask_next() {
+  while (true) {
+    const size_t next = next_++;
+    if (next >= places_.size() || ask(places_[next]))
+      return;
+  }
+}
+
+bool TranslationJob::ask(const Place& place) {
   try {
-    for (size_t i = 0; i < texts_.size(); ++i) {
-      const Document& document = *texts_[i].document;
-      for (size_t s = 0; s < document.sentences().size(); ++s) {
-        TranslationRequest request;
-        request.text = document.sentences()[s];
-        request.timeout = timeout_;
-        if (document.wants_alignments())
-          request.alignments = Alignments::kPairs;
-        if (alternatives_ > 0) {
-          request.search.n_best = alternatives_ + 1;
-          request.search.beam = std::max<int64_t>(alternatives_ + 1, 5);
-        }
-        ++left_;
-        try {
-          texts_[i].model->translate_async(
-              request,
-              [self, i, s](TranslationResult result) { self->hear(i, s, std::move(result)); },
-              cancel_);
-        } catch (...) {
-          --left_;  // not the last: begin() holds one itself
-          throw;
-        }
-      }
+    texts_[place.text].model->translator->translate_async(
+        request_for(place),
+        [self = shared_from_this(), place](TranslationResult result) {
+          self->ask_next();
+          self->hear(place, std::move(result));
+        },
+        cancel_);
+    return true;
+  } catch (const std::exception&) {  // memory, or a thread that cannot be started
+    hear(place, failure(Status::kOutOfMemory, ""));
+    return false;
+  }
+}
+
+void TranslationJob::hear(const Place& place, TranslationResult result) {
+  results_[place.text][place.sentence] = std::move(result);
+  if (hooks_.part) {
+    const std::lock_guard lock(mutex_);
+    told_[place.text].is_there[place.sentence] = true;
+    try {
+      tell_parts(place.text);
+    } catch (const std::exception&) {  // memory: the end has all of it, or fails
     }
-  } catch (...) {
-    cancel_.cancel();
-    done_ = nullptr;
-    hear_last();
-    throw;
   }
   hear_last();
 }
 
-void TranslationJob::hear(size_t text, size_t sentence, TranslationResult result) {
-  results_[text][sentence] = std::move(result);
-  hear_last();
+/// Tells what can be told of a text; tags have their places when all of it is there.
+void TranslationJob::tell_parts(size_t text) {
+  Told& told = told_[text];
+  const Document& document = *texts_[text].document;
+  const auto& results = results_[text];
+  while (told.count < results.size() && told.is_there[told.count] && results[told.count].ok()) {
+    if (document.format() == DocumentFormat::kText) {
+      std::string part = document.part(told.count, results[told.count], told.text);
+      told.text += part;
+      hooks_.part(text, std::move(part));
+    }
+    ++told.count;
+  }
+  if (told.count == results.size() && document.format() == DocumentFormat::kHtml)
+    hooks_.part(text, document.with(results));
 }
 
 /// The last one that calls this ends the job. Models are let go of in a thread of `post`, as a
 /// result's own thread cannot close its model.
 void TranslationJob::hear_last() {
   if (--left_ == 0)
-    post_([self = shared_from_this()] {
+    hooks_.post([self = shared_from_this()] {
       for (JobText& text : self->texts_)
         text.model.reset();
       if (const auto done = std::exchange(self->done_, nullptr))

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -8,52 +9,82 @@
 #include <vector>
 
 #include "serve/models.h"
-#include "serve/translate_call.h"
+#include "text/markup/document.h"
 
 namespace seqconv::internal {
 
-/// A text of a call: its document and the model for its language.
+/// A text of a call: its document and the model for its language, none where it has no sentence.
 struct JobText {
   std::unique_ptr<Document> document;
   Models::Opened model;
 };
 
-/// What comes of a call: `texts` in their order, with other translations of each.
+/// The outcome of a call: `texts` in their order, with other translations of each.
 struct JobOutcome {
   std::vector<std::string> texts;
   std::vector<std::vector<std::string>> alternatives;
 };
 
-/// Sentences of a call's texts, translated beside everybody's; ends once.
+struct JobHooks {
+  /// Runs work in a thread that models may be closed in.
+  std::function<void(std::function<void()>)> post;
+  /// Told, where given, the parts of each text's translation in their order, as they are there:
+  /// by some thread, one at a time.
+  std::function<void(size_t text, std::string part)> part{};
+};
+
+/// Sentences of a call's texts, translated beside everybody's; ends once. A few hundred are
+/// asked for at a time, so that a long document leaves room for others.
 class TranslationJob : public std::enable_shared_from_this<TranslationJob> {
  public:
-  /// `post` runs work in a thread that models may be closed in.
   TranslationJob(
       std::vector<JobText> texts,
       int64_t alternatives,
       std::chrono::milliseconds timeout,
-      std::function<void(std::function<void()>)> post);
+      JobHooks hooks);
+
+  int64_t sentences() const { return static_cast<int64_t>(places_.size()); }
 
   /// Calls `done` once, in a thread of `post`, when all is translated; then the models are free.
-  /// CallError 429 when the queue of a model is full.
   void begin(std::function<void()> done);
+  /// Ends it soon: what has no result by then is cancelled.
   void cancel() { cancel_.cancel(); }
 
   /// After the end. CallError for what failed.
   JobOutcome outcome() const;
 
  private:
-  void hear(size_t text, size_t sentence, TranslationResult result);
+  struct Place {
+    size_t text = 0;
+    size_t sentence = 0;  // of the text
+  };
+
+  TranslationRequest request_for(const Place& place) const;
+  void ask_next();
+  bool ask(const Place& place);
+  void hear(const Place& place, TranslationResult result);
+  void tell_parts(size_t text);
   void hear_last();
 
   std::vector<JobText> texts_;
+  std::vector<Place> places_;
   std::vector<std::vector<TranslationResult>> results_;
   const int64_t alternatives_;
-  const std::chrono::milliseconds timeout_;
-  const std::function<void(std::function<void()>)> post_;
+  const std::chrono::steady_clock::time_point end_;  // its longest: never
+  const JobHooks hooks_;
   std::function<void()> done_;
   CancelToken cancel_;
+  std::atomic<size_t> next_{0};
   std::atomic<int64_t> left_{1};
+
+  // Parts that were told.
+  struct Told {
+    std::vector<bool> is_there;
+    size_t count = 0;
+    std::string text;
+  };
+  std::mutex mutex_;
+  std::vector<Told> told_;
 };
 
 }  // namespace seqconv::internal

@@ -39,7 +39,8 @@ std::vector<std::pair<std::string, std::string>> read_form(std::string_view text
       continue;
     std::ranges::replace(field, '+', ' ');
     const size_t middle = std::min(field.find('='), field.size());
-    const std::string_view value = std::string_view(field).substr(std::min(middle + 1, field.size()));
+    const std::string_view value =
+        std::string_view(field).substr(std::min(middle + 1, field.size()));
     fields.emplace_back(decode_url(std::string_view(field).substr(0, middle)), decode_url(value));
   }
   return fields;

@@ -13,7 +13,7 @@ namespace seqconv::internal {
 namespace {
 
 /// Values of Sentence_Break, in the order of the table (tools/make_sentence_table.py).
-enum class Class : uint8_t {
+enum class SentenceBreak : uint8_t {
   kOther,
   kCarriageReturn,
   kLineFeed,
@@ -31,23 +31,25 @@ enum class Class : uint8_t {
   kContinue,
 };
 
-Class class_of(char32_t c) {
+SentenceBreak break_of(char32_t c) {
   if (c > 0x10FFFF)
-    return Class::kOther;
+    return SentenceBreak::kOther;
   const size_t block = kSentenceBlocks[c / kSentenceBlockSize];
-  return static_cast<Class>(kSentenceClasses[block * kSentenceBlockSize + c % kSentenceBlockSize]);
+  return static_cast<SentenceBreak>(
+      kSentenceClasses[block * kSentenceBlockSize + c % kSentenceBlockSize]);
 }
 
-bool is_term(Class c) {
-  return c == Class::kAmbiguousTerm || c == Class::kSentenceTerm;
+bool is_term(SentenceBreak c) {
+  return c == SentenceBreak::kAmbiguousTerm || c == SentenceBreak::kSentenceTerm;
 }
 
-bool ends_paragraph(Class c) {
-  return c == Class::kCarriageReturn || c == Class::kLineFeed || c == Class::kSeparator;
+bool ends_paragraph(SentenceBreak c) {
+  return c == SentenceBreak::kCarriageReturn || c == SentenceBreak::kLineFeed ||
+      c == SentenceBreak::kSeparator;
 }
 
-bool is_ignored(Class c) {
-  return c == Class::kExtend || c == Class::kFormat;
+bool is_ignored(SentenceBreak c) {
+  return c == SentenceBreak::kExtend || c == SentenceBreak::kFormat;
 }
 
 /// "pt" of "pt-BR".
@@ -56,8 +58,24 @@ std::string_view base_of(std::string_view language) {
 }
 
 /// Languages that write "3rd" as "3.".
-constexpr std::string_view kOrdinals[] = {"cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv",
-                                          "nb", "nn", "no", "pl", "sk", "sl", "sr", "tr"};
+constexpr std::string_view kOrdinals[] = {
+    "cs",
+    "da",
+    "de",
+    "et",
+    "fi",
+    "hr",
+    "hu",
+    "is",
+    "lv",
+    "nb",
+    "nn",
+    "no",
+    "pl",
+    "sk",
+    "sl",
+    "sr",
+    "tr"};
 
 std::span<const std::string_view> abbreviations_of(std::string_view language) {
   for (const Abbreviations& own : kAbbreviations)
@@ -68,9 +86,9 @@ std::span<const std::string_view> abbreviations_of(std::string_view language) {
 
 /// Reads a text from its beginning and knows, at each character, whether a sentence ends in
 /// front of it. The numbers of rules are those of UAX #29.
-class SentenceReader {
+class SentenceSplitter {
  public:
-  SentenceReader(std::string_view text, std::string_view language)
+  SentenceSplitter(std::string_view text, std::string_view language)
       : text_(text),
         abbreviations_(abbreviations_of(base_of(language))),
         has_ordinals_(std::ranges::find(kOrdinals, base_of(language)) != std::end(kOrdinals)) {
@@ -83,14 +101,14 @@ class SentenceReader {
     size_t begin = 0;
     for (size_t position = 0; position < text_.size();) {
       const size_t here = position;
-      Class c = class_of(next_code_point(text_, position));
+      SentenceBreak c = break_of(next_code_point(text_, position));
       const bool is_first = here == begin || ends_paragraph(last_);
       if (is_ignored(c) && !is_first) {  // SB5
         last_ = c;
         continue;
       }
       if (is_ignored(c))
-        c = Class::kOther;
+        c = SentenceBreak::kOther;
       if (here > begin && is_end(c, here, begin)) {
         sentences.push_back(text_.substr(begin, here - begin));
         begin = here;
@@ -106,28 +124,28 @@ class SentenceReader {
   /// Behind a term: the parts of SATerm Close* Sp* that were read.
   enum class Phase { kNone, kTerm, kClose, kSpace };
 
-  bool is_end(Class c, size_t here, size_t begin) const {
+  bool is_end(SentenceBreak c, size_t here, size_t begin) const {
     if (ends_paragraph(last_))  // SB3, SB4
-      return !(last_ == Class::kCarriageReturn && c == Class::kLineFeed);
+      return !(last_ == SentenceBreak::kCarriageReturn && c == SentenceBreak::kLineFeed);
     if (phase_ == Phase::kNone)  // SB998
       return false;
-    if (is_term(c) || c == Class::kContinue)  // SB8a
+    if (is_term(c) || c == SentenceBreak::kContinue)  // SB8a
       return false;
-    if (c == Class::kSpace || ends_paragraph(c))  // SB9, SB10
+    if (c == SentenceBreak::kSpace || ends_paragraph(c))  // SB9, SB10
       return false;
-    if (c == Class::kClose && phase_ != Phase::kSpace)  // SB9
+    if (c == SentenceBreak::kClose && phase_ != Phase::kSpace)  // SB9
       return false;
     if (is_ambiguous_ && goes_on(c, here, begin))
       return false;
     return true;  // SB11
   }
 
-  /// What an ambiguous term alone is no end for.
-  bool goes_on(Class c, size_t here, size_t begin) const {
-    if (phase_ == Phase::kTerm && c == Class::kNumeric)  // SB6
+  /// Tells what an ambiguous term alone is no end for.
+  bool goes_on(SentenceBreak c, size_t here, size_t begin) const {
+    if (phase_ == Phase::kTerm && c == SentenceBreak::kNumeric)  // SB6
       return true;
-    if (phase_ == Phase::kTerm && c == Class::kUpper &&
-        (before_term_ == Class::kUpper || before_term_ == Class::kLower))  // SB7
+    if (phase_ == Phase::kTerm && c == SentenceBreak::kUpper &&
+        (before_term_ == SentenceBreak::kUpper || before_term_ == SentenceBreak::kLower))  // SB7
       return true;
     return continues_in_lower_case(here) ||
         (!is_closed_ && (is_abbreviation(begin) || is_ordinal(begin)));
@@ -136,10 +154,11 @@ class SentenceReader {
   /// SB8. Looks no further than to the next term, so that nothing is read thrice.
   bool continues_in_lower_case(size_t position) const {
     while (position < text_.size()) {
-      const Class c = class_of(next_code_point(text_, position));
-      if (c == Class::kLower)
+      const SentenceBreak c = break_of(next_code_point(text_, position));
+      if (c == SentenceBreak::kLower)
         return true;
-      if (c == Class::kUpper || c == Class::kOtherLetter || is_term(c) || ends_paragraph(c))
+      if (c == SentenceBreak::kUpper || c == SentenceBreak::kOtherLetter || is_term(c) ||
+          ends_paragraph(c))
         return false;
     }
     return false;
@@ -177,17 +196,17 @@ class SentenceReader {
         (start == begin || text_[start - 1] == ' ');
   }
 
-  void step(Class c, size_t end) {
+  void step(SentenceBreak c, size_t end) {
     if (is_term(c)) {
       phase_ = Phase::kTerm;
-      is_ambiguous_ = c == Class::kAmbiguousTerm;
+      is_ambiguous_ = c == SentenceBreak::kAmbiguousTerm;
       is_closed_ = false;
       before_term_ = significant_;
       term_end_ = end;
-    } else if (c == Class::kClose && (phase_ == Phase::kTerm || phase_ == Phase::kClose)) {
+    } else if (c == SentenceBreak::kClose && (phase_ == Phase::kTerm || phase_ == Phase::kClose)) {
       phase_ = Phase::kClose;
       is_closed_ = true;
-    } else if (c == Class::kSpace && phase_ != Phase::kNone) {
+    } else if (c == SentenceBreak::kSpace && phase_ != Phase::kNone) {
       phase_ = Phase::kSpace;
     } else {
       phase_ = Phase::kNone;
@@ -201,17 +220,17 @@ class SentenceReader {
   size_t longest_ = 0;
   Phase phase_ = Phase::kNone;
   bool is_ambiguous_ = false;
-  bool is_closed_ = false;     // something of Close came behind the term
+  bool is_closed_ = false;  // something of Close came behind the term
   size_t term_end_ = 0;
-  Class before_term_ = Class::kOther;
-  Class significant_ = Class::kOther;  // the last character that is not ignored
-  Class last_ = Class::kOther;
+  SentenceBreak before_term_ = SentenceBreak::kOther;
+  SentenceBreak significant_ = SentenceBreak::kOther;  // the last character that is not ignored
+  SentenceBreak last_ = SentenceBreak::kOther;
 };
 
 }  // namespace
 
 std::vector<std::string_view> split_sentences(std::string_view text, std::string_view language) {
-  return SentenceReader(text, language).sentences();
+  return SentenceSplitter(text, language).sentences();
 }
 
 }  // namespace seqconv::internal

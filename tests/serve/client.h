@@ -19,8 +19,7 @@ class Client {
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    is_connected_ =
-        ::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    is_connected_ = ::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
     const timeval limit{10, 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
   }

@@ -14,13 +14,13 @@
 namespace seqconv::internal {
 namespace {
 
+using testing::Client;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::StartsWith;
-using testing::Client;
 
 /// A server that answers with what it was asked, and keeps exchanges of /later.
 class HttpServerTest : public ::testing::Test {
@@ -30,7 +30,9 @@ class HttpServerTest : public ::testing::Test {
 
   void start() {
     server_ = std::make_unique<HttpServer>(
-        "127.0.0.1", 0, limits_,
+        "127.0.0.1",
+        0,
+        limits_,
         HttpServer::Hooks{
             .handle = [this](std::shared_ptr<HttpExchange> exchange) { handle(exchange); },
             .refusal =
@@ -62,8 +64,10 @@ class HttpServerTest : public ::testing::Test {
         exchange->write(part);
       exchange->end();
     } else {
-      exchange->answer({200, "text/plain", request.method + " " + request.path + "?" +
-                                               request.query + " " + request.body});
+      exchange->answer(
+          {200,
+           "text/plain",
+           request.method + " " + request.path + "?" + request.query + " " + request.body});
     }
   }
 
@@ -83,10 +87,12 @@ class HttpServerTest : public ::testing::Test {
 
 TEST_F(HttpServerTest, AnswersRequests) {
   start();
-  EXPECT_THAT(answer_to("GET /a%20b?x=%41 HTTP/1.1\r\nConnection: close\r\n\r\n"),
-              EndsWith("\r\n\r\nGET /a b?x=%41 "));
-  EXPECT_THAT(answer_to("POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc"),
-              EndsWith("POST /? abc"));
+  EXPECT_THAT(
+      answer_to("GET /a%20b?x=%41 HTTP/1.1\r\nConnection: close\r\n\r\n"),
+      EndsWith("\r\n\r\nGET /a b?x=%41 "));
+  EXPECT_THAT(
+      answer_to("POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc"),
+      EndsWith("POST /? abc"));
   EXPECT_THAT(answer_to("GET / HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 200 OK\r\n"));
   EXPECT_THAT(
       answer_to("POST / HTTP/1.1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -104,8 +110,9 @@ TEST_F(HttpServerTest, AnswersSeveralRequestsOfAConnectionInOrder) {
 
 TEST_F(HttpServerTest, GivesAnswersInParts) {
   start();
-  EXPECT_THAT(answer_to("GET /parts HTTP/1.1\r\nConnection: close\r\n\r\n"),
-              EndsWith("\r\n\r\n4\r\none \r\n3\r\ntwo\r\n0\r\n\r\n"));
+  EXPECT_THAT(
+      answer_to("GET /parts HTTP/1.1\r\nConnection: close\r\n\r\n"),
+      EndsWith("\r\n\r\n4\r\none \r\n3\r\ntwo\r\n0\r\n\r\n"));
   EXPECT_THAT(answer_to("GET /parts HTTP/1.0\r\n\r\n"), EndsWith("\r\n\r\none two"));
 }
 
@@ -175,9 +182,10 @@ TEST_F(HttpServerTest, ExchangesMayOutliveIt) {
 }
 
 TEST(Forms, AreRead) {
-  EXPECT_THAT(read_form("q=a+b%2B&q=&x&=y&&z=%zz%4"),
-              ElementsAre(Pair("q", "a b+"), Pair("q", ""), Pair("x", ""), Pair("", "y"),
-                          Pair("z", "%zz%4")));
+  EXPECT_THAT(
+      read_form("q=a+b%2B&q=&x&=y&&z=%zz%4"),
+      ElementsAre(
+          Pair("q", "a b+"), Pair("q", ""), Pair("x", ""), Pair("", "y"), Pair("z", "%zz%4")));
   EXPECT_THAT(read_form(""), IsEmpty());
 }
 

@@ -6,6 +6,7 @@ namespace seqconv::internal {
 namespace {
 
 constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kMostWaitMs = 60'000;
 
 void set(std::optional<int64_t>& option, int64_t given) {
   if (given != SEQCONV_OWN_INTEGER)
@@ -113,9 +114,12 @@ RuntimeOptions read_options(const seqconv_runtime_options& options) {
            {"batch_tokens", options.batch_tokens, 1},
            {"logits_bytes", options.logits_bytes, 1},
            {"max_source_tokens", options.max_source_tokens, 0},
-           {"queue_limit", options.queue_limit, 0}})
+           {"queue_limit", options.queue_limit, 0},
+           {"max_wait_ms", options.max_wait_ms, 0}})
     if (value < least)
       fail_option(name, " must be at least ", least, ", but got ", value);
+  if (options.max_wait_ms > kMostWaitMs)
+    fail_option("max_wait_ms must be at most ", kMostWaitMs, ", but got ", options.max_wait_ms);
   read_enum(options.task, SEQCONV_TASK_LANGUAGE_MODEL, "task");
   require_zero(options.reserved);
   return {
@@ -126,7 +130,8 @@ RuntimeOptions read_options(const seqconv_runtime_options& options) {
       .follow_links = read_flag(options.follow_links, "follow_links"),
       .logits_bytes = options.logits_bytes,
       .max_source_tokens = options.max_source_tokens,
-      .queue_limit = options.queue_limit};
+      .queue_limit = options.queue_limit,
+      .max_wait_ms = options.max_wait_ms};
 }
 
 seqconv_search_options to_c(const DecodingOptions& options) {

@@ -12,6 +12,8 @@ namespace seqconv::internal {
 /// a number when the struct grows.
 template <class T>
 constexpr size_t kFirstSize = sizeof(T);
+template <>
+inline constexpr size_t kFirstSize<seqconv_runtime_options> = 72;  // without max_wait_ms
 
 /// The struct at `given` as far as its caller knows it, the rest as in `defaults`.
 template <class T>

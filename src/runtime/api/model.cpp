@@ -54,7 +54,7 @@ seqconv_model::seqconv_model(
   api::Answerer alone = together_;
   alone.workers = 1;
   alone.translator = alone_ ? &*alone_ : nullptr;
-  queue_ = std::make_unique<api::RequestQueue>(alone, together_.workers, options.queue_limit);
+  queue_ = std::make_unique<api::RequestQueue>(alone, together_.workers, options);
 }
 
 void seqconv_model::open_translation(const seqconv::RuntimeOptions& options) {

@@ -36,8 +36,8 @@ OwnResult failure_of(const std::exception& error) noexcept {
 /// The threads of one process and what waits for them.
 class RequestQueue::Workers {
  public:
-  Workers(const Answerer& answerer, size_t threads, size_t most)
-      : answerer_(answerer), most_threads_(threads), most_waiting_(most) {}
+  Workers(const Answerer& answerer, size_t threads, size_t most, std::chrono::milliseconds max_wait)
+      : answerer_(answerer), most_threads_(threads), most_waiting_(most), max_wait_(max_wait) {}
   ~Workers();
 
   bool is_of_this_process() const { return forks_ == count_forks(); }
@@ -54,6 +54,7 @@ class RequestQueue::Workers {
   const Answerer& answerer_;
   const size_t most_threads_;
   const size_t most_waiting_;
+  const std::chrono::milliseconds max_wait_;
   const uint64_t forks_ = count_forks();
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -61,7 +62,8 @@ class RequestQueue::Workers {
   std::atomic<Clock::time_point> next_sweep_ = Clock::time_point::min();
   // Under the lock:
   Requests waiting_;
-  size_t idle_ = 0;  // threads
+  Clock::time_point waiting_since_;  // the oldest of them, if any, or one before it
+  size_t idle_ = 0;                  // threads
   std::vector<std::thread> threads_;
 };
 
@@ -95,6 +97,8 @@ void RequestQueue::Workers::add(Requests& one) {
           ", and as many requests wait: this one is refused");
     if (waiting_.size() >= idle_ && threads_.size() < most_threads_)
       start_thread();
+    if (waiting_.empty())
+      waiting_since_ = Clock::now();
     waiting_.splice(waiting_.end(), one);
   }
   changed_.notify_one();
@@ -118,13 +122,18 @@ void RequestQueue::Workers::work() {
     answer_all(taken);
 }
 
-/// Waits as long as requests keep coming, so that they share a batch.
+/// Waits as long as requests keep coming, or for max_wait, so that they share a batch.
 void RequestQueue::Workers::gather(std::unique_lock<std::mutex>& lock) const {
   const Clock::time_point end = Clock::now() + kGatherMost;
-  for (size_t before = 0; !stopping_ && waiting_.size() > before && Clock::now() < end;) {
-    before = waiting_.size();
-    if (before >= most_threads_ * kMostTogether)
+  const auto may_wait = [&](Clock::time_point now) {
+    return max_wait_.count() > 0 && !waiting_.empty() && now < waiting_since_ + max_wait_;
+  };
+  size_t before = 0;
+  for (auto now = Clock::now(); !stopping_; now = Clock::now()) {
+    const bool are_coming = waiting_.size() > before && now < end;
+    if ((!are_coming && !may_wait(now)) || waiting_.size() >= most_threads_ * kMostTogether)
       return;
+    before = waiting_.size();
     lock.unlock();
     std::this_thread::sleep_for(kNextWithin);
     lock.lock();
@@ -194,11 +203,12 @@ void RequestQueue::Workers::sweep() {
     request.tell_given_up(request.given_up());
 }
 
-RequestQueue::RequestQueue(const Answerer& answerer, int64_t threads, int64_t most)
+RequestQueue::RequestQueue(const Answerer& answerer, int64_t threads, const RuntimeOptions& options)
     : answerer_(answerer),
       threads_(static_cast<size_t>(threads)),
-      most_(static_cast<size_t>(most)),
-      workers_(new Workers(answerer_, threads_, most_)) {}
+      most_(static_cast<size_t>(options.queue_limit)),
+      max_wait_(options.max_wait_ms),
+      workers_(new Workers(answerer_, threads_, most_, max_wait_)) {}
 
 RequestQueue::~RequestQueue() {
   Workers* const workers = workers_;
@@ -209,7 +219,7 @@ RequestQueue::~RequestQueue() {
 RequestQueue::Workers& RequestQueue::workers() {
   Workers* workers = workers_;
   while (!workers->is_of_this_process()) {
-    auto own = std::make_unique<Workers>(answerer_, threads_, most_);
+    auto own = std::make_unique<Workers>(answerer_, threads_, most_, max_wait_);
     if (workers_.compare_exchange_strong(workers, own.get()))
       return *own.release();
   }

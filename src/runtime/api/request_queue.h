@@ -12,9 +12,8 @@ namespace seqconv::internal {
 /// among it, is not touched there.
 class RequestQueue {
  public:
-  /// answerer: its translator has a single worker. most: requests that may wait, 0 for any
-  /// number.
-  RequestQueue(const Answerer& answerer, int64_t threads, int64_t most);
+  /// answerer: its translator has a single worker. options: queue_limit and max_wait_ms.
+  RequestQueue(const Answerer& answerer, int64_t threads, const RuntimeOptions& options);
   /// Cancels all that waits or is under way.
   ~RequestQueue();
   RequestQueue(const RequestQueue&) = delete;
@@ -32,6 +31,7 @@ class RequestQueue {
   const Answerer answerer_;
   const size_t threads_;
   const size_t most_;
+  const std::chrono::milliseconds max_wait_;
   std::atomic<Workers*> workers_;
 };
 

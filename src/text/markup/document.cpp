@@ -11,18 +11,7 @@
 namespace seqconv::internal {
 namespace {
 
-bool has_letter(std::string_view text) {
-  for (size_t position = 0; position < text.size();)
-    if (is_letter(next_code_point(text, position)))
-      return true;
-  return false;
-}
-
-bool is_written_without_spaces(char32_t c) {
-  return script_of(c) != Script::kOther && script_of(c) != Script::kHangul;
-}
-
-/// What stands between two translations where `space` stood between their sources: languages
+/// Goes between two translations where `space` stood between their sources: languages
 /// differ in whether there is a blank.
 std::string_view space_between(
     std::string_view before, std::string_view space, std::string_view after) {
@@ -88,20 +77,51 @@ Document::Stretch Document::add_stretch(std::string_view text, std::string_view 
 RunTranslation Document::translation_of(
     const Stretch& stretch, const std::vector<TranslationResult>& results, size_t number) const {
   RunTranslation run;
-  const char* const begin = stretch.text.data();
-  const char* cursor = begin;
-  for (const size_t i : stretch.sentences) {
-    const std::string_view sentence = sentences_[i];
+  for (size_t place = 0; place < stretch.sentences.size(); ++place) {
+    const size_t i = stretch.sentences[place];
     const Translation& translation = chosen(results[i], number);
-    const std::string_view between(cursor, static_cast<size_t>(sentence.data() - cursor));
-    run.text += cursor == begin ? between : space_between(run.text, between, translation.text);
-    add_aligned(results[i], translation, sentence.data() - begin,
-                static_cast<int64_t>(run.text.size()), run.aligned);
+    run.text += lead(stretch, place, run.text, translation.text);
+    add_aligned(
+        results[i],
+        translation,
+        sentences_[i].data() - stretch.text.data(),
+        static_cast<int64_t>(run.text.size()),
+        run.aligned);
     run.text += translation.text;
-    cursor = sentence.data() + sentence.size();
   }
-  run.text.append(cursor, begin + stretch.text.size());
+  run.text += rest(stretch);
   return run;
+}
+
+/// Goes in front of a sentence's translation.
+std::string Document::lead(
+    const Stretch& stretch,
+    size_t place,
+    std::string_view so_far,
+    std::string_view translation) const {
+  const char* const end = sentences_[stretch.sentences[place]].data();
+  if (place == 0)
+    return {stretch.text.data(), end};
+  const std::string_view last = sentences_[stretch.sentences[place - 1]];
+  const char* const begin = last.data() + last.size();
+  return std::string(space_between(so_far, {begin, static_cast<size_t>(end - begin)}, translation));
+}
+
+/// Goes behind the last sentence.
+std::string_view Document::rest(const Stretch& stretch) const {
+  if (stretch.sentences.empty())
+    return stretch.text;
+  const std::string_view last = sentences_[stretch.sentences.back()];
+  return stretch.text.substr(static_cast<size_t>(last.data() + last.size() - stretch.text.data()));
+}
+
+std::string Document::part(
+    size_t number, const TranslationResult& result, std::string_view so_far) const {
+  const Translation& translation = chosen(result, 0);
+  std::string part = lead(stretches_[0], number, so_far, translation.text) + translation.text;
+  if (number + 1 == sentences_.size())
+    part += rest(stretches_[0]);
+  return part;
 }
 
 std::string Document::with(const std::vector<TranslationResult>& results, size_t number) const {

@@ -22,6 +22,8 @@ class Document {
   Document(const Document&) = delete;  // its parts are views into it
   Document& operator=(const Document&) = delete;
 
+  DocumentFormat format() const { return html_ ? DocumentFormat::kHtml : DocumentFormat::kText; }
+
   /// The sentences, without white space at their ends.
   const std::vector<std::string_view>& sentences() const { return sentences_; }
 
@@ -32,6 +34,11 @@ class Document {
   /// the last where it has fewer. Error for a result that is not ok, or of other sentences.
   std::string with(const std::vector<TranslationResult>& results, size_t number = 0) const;
 
+  /// The part of a text's translation, not of HTML's, that sentence `number` gives it: its result,
+  /// and what stands in front of it and, if it is the last, behind. `so_far`: the parts of all
+  /// before it, put together. Error for a result that is not ok.
+  std::string part(size_t number, const TranslationResult& result, std::string_view so_far) const;
+
  private:
   /// A stretch of text: sentences, and what stands between them.
   struct Stretch {
@@ -40,6 +47,12 @@ class Document {
   };
 
   Stretch add_stretch(std::string_view text, std::string_view language);
+  std::string lead(
+      const Stretch& stretch,
+      size_t place,
+      std::string_view so_far,
+      std::string_view translation) const;
+  std::string_view rest(const Stretch& stretch) const;
   RunTranslation translation_of(
       const Stretch& stretch, const std::vector<TranslationResult>& results, size_t number) const;
 

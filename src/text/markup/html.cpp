@@ -15,7 +15,7 @@ namespace seqconv::internal {
 
 /// A run of text, or the value of an attribute, and what it takes to write it again.
 struct HtmlRun {
-  ByteRange source;                             // of the document
+  ByteRange source;  // of the document
   std::string text;
   std::vector<InlineElement> elements;
   std::map<std::string, std::string> entities;  // how characters were written
@@ -26,13 +26,6 @@ namespace {
 
 bool is_blank_byte(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
-}
-
-bool has_letter(std::string_view text) {
-  for (size_t position = 0; position < text.size();)
-    if (is_letter(next_code_point(text, position)))
-      return true;
-  return false;
 }
 
 /// Adds text with single blanks for white space, none at the beginning.
@@ -63,14 +56,15 @@ void note_entities(
       continue;
     }
     size_t end = i + 1;
-    while (end < source.size() && (std::isalnum(static_cast<unsigned char>(source[end])) != 0 ||
-                                   (source[end] == '#' && end == i + 1)))
+    while (end < source.size() &&
+           (std::isalnum(static_cast<unsigned char>(source[end])) != 0 ||
+            (source[end] == '#' && end == i + 1)))
       ++end;
     const bool is_entity = end < source.size() && source[end] == ';' && end > i + 1;
     const size_t begin = place;
     next_code_point(text, place);
-    if (!is_entity || (text[begin] == '&' && source.substr(i, 4) != "&amp" &&
-                       source.substr(i, 2) != "&#")) {
+    if (!is_entity ||
+        (text[begin] == '&' && source.substr(i, 4) != "&amp" && source.substr(i, 2) != "&#")) {
       ++i;
       continue;
     }
@@ -363,8 +357,12 @@ std::string HtmlText::with(const std::vector<RunTranslation>& translations) cons
       return escaped(part(translation.text, range), run.entities, 0);
     };
     written += source({cursor, run.source.begin});
-    written += RunWriter(run.elements, translation,
-                         place_elements(run.text, run.elements, translation), text, source)
+    written += RunWriter(
+                   run.elements,
+                   translation,
+                   place_elements(run.text, run.elements, translation),
+                   text,
+                   source)
                    .written();
     cursor = run.source.end;
   }

@@ -12,10 +12,10 @@ struct HtmlRun;
 
 /// The text of an HTML document, or of a part of one, that is to be translated, and all else
 /// byte for byte. A run of text lies between tags that separate (<p>, <br>, <td>); inline tags
-/// (<b>, <a>, <span>) are elements within it. The attributes alt and title are runs too. What
-/// is in <script>, <style>, <pre>, <textarea>, <svg> and <math>, under translate="no" or the
-/// class notranslate, and runs without a letter, stays; <code>, <kbd>, <samp>, <var> and <tt>
-/// stay within a run.
+/// (<b>, <a>, <span>) are elements within it. The attributes alt and title are runs too.
+/// <script>, <style>, <pre>, <textarea>, <svg> and <math> stay as they are, as do elements with
+/// translate="no" or the class notranslate, and runs without a letter; <code>, <kbd>, <samp>,
+/// <var> and <tt> stay within a run.
 class HtmlText {
  public:
   /// Most levels of tags.

@@ -15,7 +15,7 @@
 namespace seqconv::internal {
 namespace {
 
-/// How an element's tags and text count.
+/// The part that an element's tags and text have.
 enum class Role { kSeparator, kInline, kKept, kVoid, kUntouched };
 
 Role role_of(GumboTag tag) {
@@ -105,16 +105,16 @@ bool stays(const GumboElement& element) {
 /// that another of their kind ends are no levels of their own.
 int64_t most_levels(std::string_view html) {
   static const std::set<std::string, std::less<>> kNone = {
-      "p", "li", "dt", "dd", "tr", "td", "th", "tbody", "thead", "tfoot", "option", "optgroup",
-      "br", "img", "hr", "wbr", "input", "meta", "link", "area", "base", "col", "embed", "param",
-      "source", "track", "rp", "rt", "colgroup", "html", "head", "body"};  // fmt: skip
+      "p",      "li",    "dt",     "dd",       "tr",       "td",   "th",    "tbody",
+      "thead",  "tfoot", "option", "optgroup", "br",       "img",  "hr",    "wbr",
+      "input",  "meta",  "link",   "area",     "base",     "col",  "embed", "param",
+      "source", "track", "rp",     "rt",       "colgroup", "html", "head",  "body"};  // fmt: skip
   std::unordered_map<std::string, int64_t> open;
   int64_t levels = 0, most = 0;
   for (size_t i = html.find('<'); i != html.npos; i = html.find('<', i + 1)) {
     const bool closes = i + 1 < html.size() && html[i + 1] == '/';
     std::string name;
-    for (size_t at = i + 1 + (closes ? 1 : 0);
-         at < html.size() && name.size() < 32 &&
+    for (size_t at = i + 1 + (closes ? 1 : 0); at < html.size() && name.size() < 32 &&
          std::isalnum(static_cast<unsigned char>(html[at])) != 0;
          ++at)
       name += static_cast<char>(std::tolower(static_cast<unsigned char>(html[at])));
@@ -164,8 +164,7 @@ class EventReader {
 
   /// Without those that overlap one before, which a parser that moves things may give.
   static void sort(std::vector<HtmlEvent>& events) {
-    std::ranges::stable_sort(
-        events, {}, [](const HtmlEvent& event) { return event.source.begin; });
+    std::ranges::stable_sort(events, {}, [](const HtmlEvent& event) { return event.source.begin; });
     int64_t end = 0;
     std::erase_if(events, [&](const HtmlEvent& event) {
       const bool overlaps = event.source.begin < end;
@@ -174,7 +173,7 @@ class EventReader {
     });
   }
 
-  /// Where a piece of the document stands in it; empty for what the parser made up.
+  /// The place of a piece in the document; empty for what the parser made up.
   ByteRange range_of(const GumboStringPiece& piece) const {
     const std::less<> before;
     if (piece.length == 0 || before(piece.data, html_.data()) ||

@@ -29,8 +29,8 @@ struct HtmlEvents {
   std::vector<HtmlEvent> attributes;  ///< values of alt and title, with their quotes
 };
 
-/// Reads an HTML document, or a part of one, as browsers do (html.h). What no event has, such as
-/// scripts and stray tags, separates too. Error for text that is not UTF-8, and for one that
+/// Reads an HTML document, or a part of one, as browsers do (html.h). Scripts, stray
+/// tags and whatever else no event has separate too. Error for text that is not UTF-8, and for one that
 /// nests tags deeper than `deepest`, before it is parsed.
 HtmlEvents read_html(std::string_view html, int64_t deepest);
 

@@ -16,10 +16,6 @@ bool is_word(char32_t c) {
   return is_letter(c) || is_number(c) || is_mark(c);
 }
 
-bool is_written_without_spaces(char32_t c) {
-  return script_of(c) != Script::kOther && script_of(c) != Script::kHangul;
-}
-
 /// Words, and characters that are part of none; white space belongs to none of them.
 std::vector<ByteRange> units_of(std::string_view text) {
   std::vector<ByteRange> units;
@@ -113,8 +109,7 @@ class Placement {
       if (own.score <= 0)
         own = place_behind(elements_[i].text, taken, parent);
       else
-        taken.insert(
-            std::ranges::upper_bound(taken, own.begin, {}, &Stretch::begin), own);
+        taken.insert(std::ranges::upper_bound(taken, own.begin, {}, &Stretch::begin), own);
     }
   }
 
@@ -137,8 +132,8 @@ class Placement {
     const auto& sources = sources_[unit];
     if (sources.empty())
       return kUnaligned;
-    const auto inside = std::ranges::count_if(
-        sources, [&](ByteRange source) { return overlap(source, part); });
+    const auto inside =
+        std::ranges::count_if(sources, [&](ByteRange source) { return overlap(source, part); });
     return (2.0 * static_cast<double>(inside)) / static_cast<double>(sources.size()) - 1;
   }
 
@@ -192,8 +187,8 @@ class Placement {
 
   std::string_view source_;
   const std::vector<InlineElement>& elements_;
-  std::vector<ByteRange> units_;                  // of the translation
-  std::vector<std::vector<ByteRange>> sources_;   // what each is aligned with
+  std::vector<ByteRange> units_;                 // of the translation
+  std::vector<std::vector<ByteRange>> sources_;  // what each is aligned with
   std::vector<size_t> roots_;
   std::vector<std::vector<size_t>> children_;
   std::vector<Stretch> stretches_;

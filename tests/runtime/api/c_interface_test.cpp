@@ -111,9 +111,10 @@ struct Endless {
 // A struct that has a size may grow at its end: kFirstSize becomes the number here before.
 static_assert(sizeof(seqconv_text) == 16 && sizeof(seqconv_byte_range) == 16);
 static_assert(sizeof(seqconv_aligned_tokens) == 16);
-static_assert(sizeof(seqconv_runtime_options) == 72);
+static_assert(sizeof(seqconv_runtime_options) == 80);
 static_assert(offsetof(seqconv_runtime_options, threads) == 24);
 static_assert(offsetof(seqconv_runtime_options, shortlist) == 64);
+static_assert(offsetof(seqconv_runtime_options, max_wait_ms) == 72);
 static_assert(sizeof(seqconv_search_options) == 80);
 static_assert(offsetof(seqconv_search_options, max_length_a) == 48);
 static_assert(offsetof(seqconv_search_options, stepwise_length_penalty) == 76);
@@ -655,6 +656,40 @@ TEST(CAsync, AFullQueueRefusesAndLosesNothing) {
   seqconv_cancel(token.get());
   for (int i = 0; i < 1 + accepted; ++i)
     EXPECT_EQ(take(queue)->status, SEQCONV_CANCELLED);
+}
+
+TEST(CAsync, RequestsWaitForOthersAsLongAsToldOrUntilABatchIsFull) {
+  seqconv_runtime_options options = SEQCONV_RUNTIME_OPTIONS_INIT;
+  options.threads = 1;
+  options.max_wait_ms = 120;
+  const Queue queue = new_queue();
+  const seqconv_call call = call_of(queue);
+  const seqconv_translation_request request = asking("dalan");
+  {
+    const Model model = open(kModel, &options);
+    const auto start = std::chrono::steady_clock::now();
+    ASSERT_EQ(seqconv_translate_async(model.get(), &request, &call), SEQCONV_OK);
+    EXPECT_EQ(take(queue)->status, SEQCONV_OK);
+    EXPECT_GE(std::chrono::steady_clock::now() - start, 120ms);
+  }
+  options.max_wait_ms = 60'000;
+  const Model model = open(kModel, &options);
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 64; ++i)
+    ASSERT_EQ(seqconv_translate_async(model.get(), &request, &call), SEQCONV_OK);
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(take(queue)->status, SEQCONV_OK);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 60s);
+  options.size = offsetof(seqconv_runtime_options, max_wait_ms);  // of an older header
+  options.max_wait_ms = -1;
+  EXPECT_NE(open(kModel, &options), nullptr);
+  options.size = sizeof(options);
+  options.max_wait_ms = 60'001;
+  seqconv_model* none = nullptr;
+  const std::string folder = kModel;
+  const char* const name = folder.c_str();
+  EXPECT_EQ(seqconv_open(&name, 1, &options, &none), SEQCONV_OPTION_ERROR);
+  EXPECT_THAT(seqconv_last_error(), HasSubstr("max_wait_ms must be at most 60000"));
 }
 
 TEST(CAsync, ATimeoutEndsWhatIsUnderWayAndWhatWaits) {

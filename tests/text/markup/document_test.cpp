@@ -9,8 +9,8 @@ namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using testing::error_of;
+using ::testing::IsEmpty;
 
 /// Each word in brackets, one token a word, aligned with its own; the second translation has
 /// braces.
@@ -26,8 +26,8 @@ std::vector<TranslationResult> bracketed(const Document& document) {
         Translation& own = result.translations[i];
         own.text += begin == 0 ? "" : " ";
         const auto start = static_cast<int64_t>(own.text.size());
-        own.text += std::string(1, "[{"[i]) + std::string(sentence.substr(begin, end - begin)) +
-            "]}"[i];
+        own.text +=
+            std::string(1, "[{"[i]) + std::string(sentence.substr(begin, end - begin)) + "]}"[i];
         own.token_ranges.push_back({start, static_cast<int64_t>(own.text.size())});
         own.alignment.push_back({static_cast<int64_t>(token), static_cast<int64_t>(token)});
       }
@@ -69,24 +69,24 @@ TEST(Document, PutsBlanksWhereTheLanguageHasThem) {
 }
 
 TEST(Document, PutsTagsOfHtmlAroundTheirWords) {
-  EXPECT_EQ(translated("<p>The <b>dog</b> runs. It <i>barks</i>.</p>\n<p>12</p>",
-                       DocumentFormat::kHtml),
-            "<p>[The] <b>[dog]</b> [runs.] [It] <i>[barks.]</i></p>\n<p>12</p>");
+  EXPECT_EQ(
+      translated("<p>The <b>dog</b> runs. It <i>barks</i>.</p>\n<p>12</p>", DocumentFormat::kHtml),
+      "<p>[The] <b>[dog]</b> [runs.] [It] <i>[barks.]</i></p>\n<p>12</p>");
   EXPECT_EQ(translated("a &lt; b", DocumentFormat::kHtml), "[a] [&lt;] [b]");
-  EXPECT_EQ(translated("<b>A b. C d.</b> E", DocumentFormat::kHtml),
-            "<b>[A] [b.] [C] [d.]</b> [E]");
+  EXPECT_EQ(
+      translated("<b>A b. C d.</b> E", DocumentFormat::kHtml), "<b>[A] [b.] [C] [d.]</b> [E]");
 }
 
 TEST(Document, TellsWhatIsWrong) {
   const Document document("A. B.", DocumentFormat::kText, "en");
-  EXPECT_EQ(error_of([&] { document.with({}); }),
-            "[document] there must be 1 results, but got 0");
+  EXPECT_EQ(error_of([&] { document.with({}); }), "[document] there must be 1 results, but got 0");
   TranslationResult failed;
   failed.status = Status::kTimedOut;
   failed.error = "too late";
   EXPECT_EQ(error_of([&] { document.with({failed}); }), "too late");
-  EXPECT_EQ(error_of([&] { document.with({TranslationResult()}); }),
-            "[document] a result must have a translation, but got none");
+  EXPECT_EQ(
+      error_of([&] { document.with({TranslationResult()}); }),
+      "[document] a result must have a translation, but got none");
 }
 
 }  // namespace

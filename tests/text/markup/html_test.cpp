@@ -12,8 +12,8 @@ namespace seqconv::internal {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using testing::error_of;
+using ::testing::IsEmpty;
 
 std::vector<std::string> texts(std::string_view html) {
   const HtmlText read(html);
@@ -51,31 +51,37 @@ std::string translated(std::string_view html) {
 }
 
 TEST(HtmlText, GivesRunsOfText) {
-  EXPECT_THAT(texts("<p>The <b>dog</b>  runs.</p><p>It\n barks</p>"),
-              ElementsAre("The dog runs.", "It barks"));
+  EXPECT_THAT(
+      texts("<p>The <b>dog</b>  runs.</p><p>It\n barks</p>"),
+      ElementsAre("The dog runs.", "It barks"));
   EXPECT_THAT(texts("a<br>b"), ElementsAre("a", "b"));
   EXPECT_THAT(texts("caf&eacute; &amp; bar &lt;x&gt;"), ElementsAre("café & bar <x>"));
   EXPECT_THAT(texts("<p> 12 </p><p>😀</p><p></p> "), IsEmpty());
-  EXPECT_THAT(texts("<img alt='A dog' src=x><a title=\"To&quot;go\">there</a>"),
-              ElementsAre("there", "A dog", "To\"go"));
-  EXPECT_THAT(texts("<script>var a;</script><pre>b</pre><style>c</style><textarea>d</textarea>"),
-              IsEmpty());
-  EXPECT_THAT(texts("<p translate=no>a</p><p class='x notranslate'>b</p><p>c</p>"),
-              ElementsAre("c"));
+  EXPECT_THAT(
+      texts("<img alt='A dog' src=x><a title=\"To&quot;go\">there</a>"),
+      ElementsAre("there", "A dog", "To\"go"));
+  EXPECT_THAT(
+      texts("<script>var a;</script><pre>b</pre><style>c</style><textarea>d</textarea>"),
+      IsEmpty());
+  EXPECT_THAT(
+      texts("<p translate=no>a</p><p class='x notranslate'>b</p><p>c</p>"), ElementsAre("c"));
   EXPECT_THAT(texts("Use <code>f()</code> here"), ElementsAre("Use f() here"));
   EXPECT_THAT(texts("<table><tr><td>one<td>two</table>"), ElementsAre("one", "two"));
-  EXPECT_THAT(texts("<title>Name</title><select><option>one<option>two</select>"),
-              ElementsAre("Name", "one", "two"));
+  EXPECT_THAT(
+      texts("<title>Name</title><select><option>one<option>two</select>"),
+      ElementsAre("Name", "one", "two"));
   EXPECT_THAT(texts(""), IsEmpty());
 }
 
 TEST(HtmlText, PutsTagsWhereTheirWordsWent) {
   EXPECT_EQ(translated("<p>The <b>dog</b> runs</p>"), "<p>RUNS <b>DOG</b> THE</p>");
   EXPECT_EQ(translated("a <i>b <b>c</b> d</i> e"), "E <i>D <b>C</b> B</i> A");
-  EXPECT_EQ(translated("<a href=\"x?a=1&b=2\">all of it</a>"), "<a href=\"x?a=1&b=2\">IT OF ALL</a>");
+  EXPECT_EQ(
+      translated("<a href=\"x?a=1&b=2\">all of it</a>"), "<a href=\"x?a=1&b=2\">IT OF ALL</a>");
   EXPECT_EQ(translated("one <img src=x> two"), "TWO ONE<img src=x>");
-  EXPECT_EQ(translated("use <code class=k>f(<b>x</b>)</code> here"),
-            "HERE <code class=k>f(<b>x</b>)</code> USE");
+  EXPECT_EQ(
+      translated("use <code class=k>f(<b>x</b>)</code> here"),
+      "HERE <code class=k>f(<b>x</b>)</code> USE");
   EXPECT_EQ(translated("<b>a</b><i>b</i> c"), "C <b>AB</b><i></i>") << "one word of two";
   EXPECT_EQ(translated("<b></b>a<!-- x -->"), "<b></b>A<!-- x -->");
 }
@@ -91,12 +97,14 @@ TEST(HtmlText, LeavesTheRestByteForByte) {
 }
 
 TEST(HtmlText, EscapesTranslations) {
-  EXPECT_EQ(translated("a &lt;b&gt; &quot;c&quot; d&nbsp;e &eacute; é \"f\""),
-            "&quot;F&quot; &eacute; &eacute; D&nbsp;E &quot;C&quot; &lt;B&gt; A");
+  EXPECT_EQ(
+      translated("a &lt;b&gt; &quot;c&quot; d&nbsp;e &eacute; é \"f\""),
+      "&quot;F&quot; &eacute; &eacute; D&nbsp;E &quot;C&quot; &lt;B&gt; A");
   EXPECT_EQ(translated("a & b < c > d"), "D &gt; C &lt; B &amp; A");
   const HtmlText read("<p title='x'>a</p>");
-  EXPECT_EQ(read.with({{"it's \"<x>\"", {}}, {"<img onerror=alert(1)>", {}}}),
-            "<p title='it&#39;s \"&lt;x&gt;\"'>&lt;img onerror=alert(1)&gt;</p>");
+  EXPECT_EQ(
+      read.with({{"it's \"<x>\"", {}}, {"<img onerror=alert(1)>", {}}}),
+      "<p title='it&#39;s \"&lt;x&gt;\"'>&lt;img onerror=alert(1)&gt;</p>");
   EXPECT_EQ(error_of([&] { read.with({}); }), "[html] there must be 2 translations, but got 0");
 }
 
@@ -108,13 +116,16 @@ TEST(HtmlText, RefusesWhatNestsTooDeep) {
     return html + "x";
   };
   EXPECT_THAT(texts(nested(512, "<div>")), ElementsAre("x"));
-  EXPECT_EQ(error_of([&] { HtmlText(nested(513, "<div>")); }),
-            "[html] tags must be nested at most 512 deep, but got 513");
-  EXPECT_EQ(error_of([&] { HtmlText(nested(100'000, "<div></b>")); }),
-            "[html] tags must be nested at most 512 deep, but got 100000");
+  EXPECT_EQ(
+      error_of([&] { HtmlText(nested(513, "<div>")); }),
+      "[html] tags must be nested at most 512 deep, but got 513");
+  EXPECT_EQ(
+      error_of([&] { HtmlText(nested(100'000, "<div></b>")); }),
+      "[html] tags must be nested at most 512 deep, but got 100000");
   EXPECT_EQ(texts(nested(1'000, "<li>x")).size(), 1'000u);
-  EXPECT_EQ(error_of([] { HtmlText("a\xFF"); }),
-            "[html] text must be UTF-8, but got ill-formed bytes at 1");
+  EXPECT_EQ(
+      error_of([] { HtmlText("a\xFF"); }),
+      "[html] text must be UTF-8, but got ill-formed bytes at 1");
 }
 
 /// The tags of a document, each with those around it, in no order.
@@ -147,8 +158,7 @@ class Fragments {
   std::string block(int depth) {
     std::string html;
     for (int i = number(3); i >= 0; --i)
-      html += depth > 0 && number(3) == 0 ? tagged("div", block(depth - 1))
-                                          : tagged("p", run(3));
+      html += depth > 0 && number(3) == 0 ? tagged("div", block(depth - 1)) : tagged("p", run(3));
     return html;
   }
 
@@ -190,10 +200,14 @@ TEST(HtmlText, KeepsTagsAndNestingOfMadeUpFragments) {
 
 TEST(HtmlText, ReadsAnything) {
   std::mt19937 random(3);
-  const std::vector<std::string> parts = {
-      "<b>", "</b>", "<p>", "</p>", "<table>", "<td>", "</table>", "<a title='x y'>", "</a>", "a ",
-      "b", "&amp;", "&", "<", ">", "<!--", "-->", "<script>", "</script>", "<svg>", "</svg>", "\r\n",
-      "<br/>", "<i", "=\"", "<select>", "<option>", "&#x41;", "&nbsp", "<![CDATA[", "]]>", "<image>"};
+  const std::vector<std::string> parts = {"<b>",     "</b>",      "<p>",       "</p>",
+                                          "<table>", "<td>",      "</table>",  "<a title='x y'>",
+                                          "</a>",    "a ",        "b",         "&amp;",
+                                          "&",       "<",         ">",         "<!--",
+                                          "-->",     "<script>",  "</script>", "<svg>",
+                                          "</svg>",  "\r\n",      "<br/>",     "<i",
+                                          "=\"",     "<select>",  "<option>",  "&#x41;",
+                                          "&nbsp",   "<![CDATA[", "]]>",       "<image>"};
   for (int round = 0; round < 20'000; ++round) {
     std::string html;
     for (size_t i = random() % 25; i > 0; --i)
@@ -201,8 +215,9 @@ TEST(HtmlText, ReadsAnything) {
     const HtmlText read(html);
     std::vector<RunTranslation> same;
     for (const std::string_view text : read.texts())
-      same.push_back({std::string(text), {{{0, static_cast<int64_t>(text.size())},
-                                           {0, static_cast<int64_t>(text.size())}}}});
+      same.push_back(
+          {std::string(text),
+           {{{0, static_cast<int64_t>(text.size())}, {0, static_cast<int64_t>(text.size())}}}});
     const std::string written = read.with(same);
     EXPECT_EQ(std::ranges::count(written, '<') - std::ranges::count(html, '<') <= 0, true) << html;
   }

@@ -1,0 +1,297 @@
+#include "serve/service.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "serve/answers.h"
+#include "serve/detect.h"
+#include "serve/languages.h"
+
+namespace seqconv::internal {
+namespace {
+
+std::vector<ServedModel> served_models(const ServeOptions& options) {
+  std::vector<ServedModel> models;
+  for (const std::string& text : options.model)
+    models.push_back(read_served_model(text));
+  for (const std::string& text : options.language_model)
+    models.push_back(read_served_language_model(text));
+  return models;
+}
+
+ModelsOptions models_options(const ServeOptions& options) {
+  return {
+      .runtime =
+          {.threads = options.threads,
+           .compute = options.compute_type,
+           .follow_links = options.follow_links,
+           .max_wait_ms = options.max_wait_ms},
+      .keep_seconds = options.keep_minutes * 60,
+      .memory_bytes = options.memory_mb << 20};
+}
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));
+}
+
+bool is_same(const std::string& a, std::string_view b) {
+  return normal_code(a) == normal_code(b);
+}
+
+Json language_entry(const std::string& code, const Json& targets) {
+  return {{"code", code}, {"name", language_name(code)}, {"targets", targets}};
+}
+
+}  // namespace
+
+/// A call, and what became of it so far.
+struct Service::Translation {
+  TranslateCall call;
+  Json detected = Json::array();
+  std::vector<std::string> sources{};  // of each text
+  std::shared_ptr<TranslationJob> job{};
+};
+
+Service::Service(const ServeOptions& options, Metrics& metrics, Post post)
+    : options_(options),
+      metrics_(metrics),
+      post_(std::move(post)),
+      models_(served_models(options), models_options(options)) {}
+
+bool Service::has_language_models() const {
+  return std::ranges::any_of(models_.served(), &ServedModel::is_language_model);
+}
+
+std::vector<Gauge> Service::gauges() const {
+  std::vector<Gauge> gauges;
+  const std::vector<Models::State> states = models_.states();
+  for (size_t i = 0; i < states.size(); ++i) {
+    const std::string label = label_text("model", models_.served()[i].name());
+    gauges.push_back({"seqconv_model_open", label, states[i].is_open ? 1.0 : 0.0});
+    gauges.push_back({"seqconv_model_bytes", label, static_cast<double>(states[i].bytes)});
+    gauges.push_back(
+        {"seqconv_model_openings_total", label, static_cast<double>(states[i].times_opened)});
+  }
+  return gauges;
+}
+
+/// Codes that are translated from, to `target` if one is given.
+std::vector<std::string> Service::sources(std::string_view target) const {
+  std::vector<std::string> codes;
+  for (const ServedModel& model : models_.served())
+    if (!model.is_language_model() && (target.empty() || is_same(model.target, target)) &&
+        std::ranges::find(codes, model.source) == codes.end())
+      codes.push_back(model.source);
+  return codes;
+}
+
+HttpAnswer Service::languages() const {
+  Json list = Json::array();
+  for (const std::string& code : sources()) {
+    Json targets = Json::array();
+    for (const ServedModel& model : models_.served())
+      if (model.source == code && !model.is_language_model())
+        targets.push_back(model.target);
+    list.push_back(language_entry(code, targets));
+  }
+  for (const ServedModel& model : models_.served())
+    if (!model.is_language_model() &&
+        std::ranges::none_of(list, [&](const Json& one) { return one["code"] == model.target; }))
+      list.push_back(language_entry(model.target, Json::array()));
+  return json_answer(list);
+}
+
+HttpAnswer Service::settings() const {
+  const std::vector<std::string> known = sources();
+  const std::string target = known.empty() ? "en" : models_.served()[0].target;
+  const auto language = [](const std::string& code, const std::string& name) {
+    return Json{{"code", code}, {"name", name}};
+  };
+  return json_answer(
+      {{"apiKeys", !options_.keys.empty()},
+       {"charLimit", options_.max_characters},
+       {"filesTranslation", false},
+       {"frontendTimeout", 500},
+       {"keyRequired", options_.require_key},
+       {"language",
+        {{"source", language("auto", "Auto Detect")},
+         {"target", language(target, language_name(target))}}},
+       {"suggestions", false},
+       {"supportedFilesFormat", Json::array()}});
+}
+
+HttpAnswer Service::detect(const Json& parameters) const {
+  TranslateCall call;
+  read_texts(parameters, options_, call);
+  Json lists = Json::array();
+  for (const std::string& text : call.texts) {
+    Json& list = lists.emplace_back(Json::array());
+    for (const DetectedLanguage& found : detect_language(text, sources(), false))
+      list.push_back({{"confidence", found.confidence}, {"language", found.language}});
+  }
+  return json_answer(call.is_list ? lists : lists[0]);
+}
+
+void Service::translate(const Exchange& exchange, const Json& parameters, bool as_stream) {
+  const auto own = std::make_shared<Translation>();
+  own->call = read_translate_call(parameters, options_);
+  std::vector<JobText> texts;
+  for (const std::string& text : own->call.texts)
+    texts.push_back(job_text(own->call, text, *own));
+  JobHooks hooks{.post = post_};
+  if (as_stream)
+    hooks.part = [exchange](size_t text, std::string part) {
+      exchange->write(event_text("part", {{"index", text}, {"translatedText", std::move(part)}}));
+    };
+  own->job = std::make_shared<TranslationJob>(
+      std::move(texts),
+      own->call.alternatives,
+      milliseconds(options_.timeout_seconds),
+      std::move(hooks));
+  admit(*own);
+  exchange->on_gone([weak = std::weak_ptr(own->job)] {
+    if (const auto still = weak.lock())
+      still->cancel();
+  });
+  if (as_stream)
+    exchange->begin(event_stream());
+  own->job->begin([this, exchange, own, as_stream] {
+    end(exchange, *own, as_stream);
+    leave(*own);
+    own->job = nullptr;
+  });
+}
+
+JobText Service::job_text(
+    const TranslateCall& call, const std::string& text, Translation& translation) {
+  const std::string source = source_of(call, text, translation.detected);
+  const size_t number = model_between(source, call.target);
+  translation.sources.push_back(models_.served()[number].source);
+  JobText own;
+  try {
+    own.document = std::make_unique<Document>(text, call.format, source);
+  } catch (const Error& error) {
+    throw CallError(400, error.what());
+  }
+  if (!own.document->sentences().empty())
+    own.model = models_.open(number);
+  return own;
+}
+
+std::string Service::source_of(
+    const TranslateCall& call, const std::string& text, Json& detected) const {
+  const std::vector<std::string> allowed = sources(call.target);
+  if (allowed.empty())
+    throw CallError(400, call.target + " is not supported");
+  if (call.source != "auto")
+    return call.source;
+  const DetectedLanguage found =
+      detect_language(text, allowed, call.format == DocumentFormat::kHtml)[0];
+  detected.push_back({{"confidence", found.confidence}, {"language", found.language}});
+  return found.language;
+}
+
+size_t Service::model_between(const std::string& source, const std::string& target) const {
+  if (const auto number = models_.find(source, target))
+    return *number;
+  const std::vector<std::string> known = sources();
+  const bool is_known =
+      std::ranges::any_of(known, [&](const std::string& code) { return is_same(code, source); });
+  throw CallError(
+      400,
+      is_known ? target + " is not available as a target of " + source
+               : source + " is not supported");
+}
+
+/// CallError 429 where too many sentences wait already.
+void Service::admit(const Translation& translation) {
+  const int64_t own = translation.job->sentences();
+  const std::lock_guard lock(mutex_);
+  if (waiting_ > 0 && waiting_ + own > options_.max_waiting)
+    throw CallError(429, "Too many requests wait", 1);
+  waiting_ += own;
+  ++jobs_;
+}
+
+void Service::leave(const Translation& translation) {
+  const std::lock_guard lock(mutex_);
+  waiting_ -= translation.job->sentences();
+  if (--jobs_ == 0)
+    ended_.notify_all();
+}
+
+void Service::wait() {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [&] { return jobs_ == 0; });
+}
+
+void Service::end(const Exchange& exchange, const Translation& translation, bool as_stream) {
+  try {
+    const Json json = outcome(translation);
+    if (!as_stream)
+      return exchange->answer(json_answer(json));
+    exchange->write(event_text("done", json));
+  } catch (...) {
+    HttpAnswer fault = answer_for_fault();
+    if (!as_stream)
+      return exchange->answer(std::move(fault));
+    exchange->write("event: error\ndata: " + fault.body + "\n\n");
+  }
+  exchange->end();
+}
+
+Json Service::outcome(const Translation& translation) {
+  const TranslateCall& call = translation.call;
+  const JobOutcome outcome = translation.job->outcome();
+  Json json = Json::object();
+  const auto add = [&](const char* name, const Json& list) {
+    json[name] = call.is_list ? list : list.at(0);
+  };
+  if (call.source == "auto")
+    add("detectedLanguage", translation.detected);
+  if (call.alternatives > 0)
+    add("alternatives", outcome.alternatives);
+  add("translatedText", outcome.texts);
+  if (!translation.sources.empty())
+    metrics_.add_translation(
+        translation.sources[0], call.target, translation.job->sentences(), call.characters);
+  return json;
+}
+
+void Service::generate(const Exchange& exchange, const Json& parameters) {
+  GenerateCall call = read_generate_call(parameters, options_);
+  std::string name = call.model;
+  for (const ServedModel& model : models_.served())
+    if (name.empty() && model.is_language_model())
+      name = model.source;
+  const auto number = models_.find(name, "");
+  if (!number)
+    throw CallError(400, name.empty() ? "No language model is served" : name + " is not served");
+  const Models::Opened model = models_.open(*number);
+  call.request.timeout = milliseconds(options_.timeout_seconds);
+  CancelToken cancel;
+  exchange->on_gone([cancel] { cancel.cancel(); });
+  if (call.wants_stream)
+    exchange->begin(event_stream());
+  const GenerationResult result = model->generator->generate(
+      call.request,
+      [&](std::string_view text) {
+        if (call.wants_stream)
+          exchange->write(event_text("part", {{"text", text}}));
+        return true;
+      },
+      cancel);
+  const HttpAnswer answer = result.ok() || result.status == Status::kTimedOut
+      ? json_answer({{"text", result.text}, {"tokens", result.tokens.size()}})
+      : error_answer(result.status == Status::kInvalid ? 400 : 503, result.error);
+  if (!call.wants_stream)
+    return exchange->answer(answer);
+  exchange->write(
+      concat("event: ", answer.status == 200 ? "done" : "error", "\ndata: ", answer.body, "\n\n"));
+  exchange->end();
+}
+
+}  // namespace seqconv::internal
