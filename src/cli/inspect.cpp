@@ -6,7 +6,6 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/safetensors.h"
-#include "base/special_ids.h"
 #include "cli/flags.h"
 #include "cli/inspection.h"
 #include "cli/program.h"
@@ -105,94 +104,34 @@ void read_runs(const InspectFlags& flags, const ModelFiles& files, Inspected& mo
     log_warning(note);
 }
 
-void check_count(size_t symbols) {
-  if (symbols == 0)
-    fail_usage("--text holds nothing that the model reads: no symbol is left of it");
-  if (symbols > kMostSymbols)
-    fail_usage("--text has ", symbols, " symbols, but at most ", kMostSymbols, " can be shown");
+/// The translation by the model's own search, and beside it all that it looks at.
+SentenceProbe probe_translator(const InspectFlags& flags, const ModelFiles& files) {
+  return probe_translated(
+      files,
+      {flags.text, "--text", kMostSymbols},
+      [&](const TranslationRequest& request) -> TranslationResult {
+        const TranslationSystem system = open_translation({flags.model}, RuntimeBackends());
+        TranslatorOptions options;
+        options.search = system.decoding;
+        return Translator(system, options).translate({{request}}).at(0);
+      });
 }
 
-std::vector<std::string> symbols_of(const TextPipeline& text, std::span<const int32_t> ids) {
-  std::vector<std::string> symbols;
-  for (const int32_t id : ids)
-    symbols.push_back(text.vocabulary().symbol(id));
-  return symbols;
-}
-
-const std::string kEnd(kSpecialSymbols[kEndId]);
-
-void add_ends(ProbedSymbols& symbols) {
-  symbols.read = symbols.written;
-  symbols.read.insert(symbols.read.begin(), kEnd);
-  symbols.written.push_back(kEnd);
-  symbols.given = true;
-}
-
-/// The ids of a translation by the model's own search.
-std::vector<int32_t> translated(
-    const TranslationSystem& system, const std::string& line, Inspected& model) {
-  TranslatorOptions options;
-  options.search = system.decoding;
-  options.search.n_best = 1;
-  const Translator translator(system, options);
-  const TranslationResult result = translator.translate({{{.text = line}}}).at(0);
-  SEQCONV_CHECK(result.status == Status::kOk, "--text cannot be translated: ", result.error);
-  for (const std::string& note : result.notes) {
+void probe_sentence(const InspectFlags& flags, const ModelFiles& files, Inspected& model) {
+  const bool translates = task_of_model(files.folder) == Task::kTranslation;
+  if (flags.text_given->count() == 0) {
+    model.sentence = probe_alone(files);
+    return;
+  }
+  model.sentence = translates ? probe_translator(flags, files)
+                              : probe_read(files, {flags.text, "--text", kMostSymbols});
+  model.facts.emplace_back(translates ? "sentence" : "text", flags.text);
+  if (translates)
+    model.facts.emplace_back("translation", model.sentence.translation);
+  for (const std::string& note : model.sentence.notes) {
     log_warning(note);
     model.notes.push_back(note);
   }
-  const Translation& best = result.translations.at(0);
-  model.facts.emplace_back("sentence", line);
-  model.facts.emplace_back("translation", best.text);
-  std::vector<int32_t> ids;
-  for (const std::string& symbol : best.tokens)
-    ids.push_back(system.text.target->vocabulary().id(symbol));
-  if (!ids.empty() && ids.back() == kEndId)
-    ids.pop_back();
-  if (ids.size() > kMostSymbols) {
-    model.notes.push_back(concat(
-        "The translation has ",
-        ids.size(),
-        " symbols, of which the first ",
-        kMostSymbols,
-        " are shown."));
-    ids.resize(kMostSymbols);
-  }
-  return ids;
-}
-
-void probe_translator(const InspectFlags& flags, const ModelFiles& files, Inspected& model) {
-  const TranslationDescription described = read_translation_description(files.folder);
-  std::vector<int32_t> source, target;
-  if (flags.text_given->count() > 0) {
-    source = described.text.source->encode(flags.text);
-    check_count(source.size());
-    const TranslationSystem system = open_translation({flags.model}, RuntimeBackends());
-    target = translated(system, flags.text, model);
-    if (const int64_t most = system.backend->limits().source; most > 0)
-      source.resize(std::min(source.size(), static_cast<size_t>(most) - 1));
-    model.symbols.source = symbols_of(*described.text.source, source);
-    model.symbols.source.push_back(kEnd);
-    model.symbols.written = symbols_of(*described.text.target, target);
-    add_ends(model.symbols);
-  }
-  model.probe = probe_translation(
-      {described.options, described.vocabulary(), files.parameters}, source, target);
-}
-
-void probe_reader(const InspectFlags& flags, const ModelFiles& files, Inspected& model) {
-  const LanguageDescription described = read_language_description(files.folder);
-  std::vector<int32_t> ids = {kEndId};
-  if (flags.text_given->count() > 0) {
-    const std::vector<int32_t> text = described.text.text->encode(flags.text);
-    check_count(text.size());
-    check_known(described.text, flags.text, text, "--text");
-    ids.insert(ids.end(), text.begin(), text.end());
-    model.facts.emplace_back("text", flags.text);
-    model.symbols.written = symbols_of(*described.text.text, text);
-    add_ends(model.symbols);
-  }
-  model.probe = probe_language({described.options, described.vocabulary(), files.parameters}, ids);
 }
 
 void add_facts(const ModelFiles& files, Inspected& model) {
@@ -242,10 +181,7 @@ void run_inspect(const InspectFlags& flags) {
     return write_charts(flags, model);
   check_output_file(flags.output, files);
   add_facts(files, model);
-  if (task_of_model(files.folder) == Task::kTranslation)
-    probe_translator(flags, files, model);
-  else
-    probe_reader(flags, files, model);
+  probe_sentence(flags, files, model);
   const std::string title = concat("Model ", report::run_names({files.folder}).at(0));
   write_file_atomically(flags.output, report::page(title, inspection_body(title, model)));
   log_info("wrote ", flags.output);

@@ -147,38 +147,6 @@ class MapWriter {
   std::map<std::string, std::vector<std::string>> lists_;
 };
 
-/// "Layer 2: lightconv, 4 heads, kernel of 7".
-std::string layer_title(size_t number, const LayerProbe& layer) {
-  const MixerOptions& mixer = layer.options.mixer;
-  std::string title = concat("Layer ", number + 1, ": ", enum_name(mixer.kind));
-  if (const int64_t heads = layer.mixer.heads; heads > 0)
-    title += concat(", ", heads, heads == 1 ? " head" : " heads");
-  if (mixer.kernel_size > 0)
-    title += concat(", ", mixer.kernel_size, " positions wide");
-  if (mixer.max_offset > 0)
-    title += concat(", reach of at most ", mixer.max_offset);
-  return title;
-}
-
-/// What the maps of a form show.
-const char* explanation(WeightForm form) {
-  switch (form) {
-    case WeightForm::kNone:
-      return "Its positions have no weights of their own to show.";
-    case WeightForm::kFixedTaps:
-      return "Learned kernels, normalised as the model uses them: how much of the position at each "
-             "offset a head takes.";
-    case WeightForm::kTaps:
-      return "The kernel that each position (row) predicts: how much of the position at each "
-             "offset a head takes.";
-    case WeightForm::kReach:
-      return "The window of each position (row): all that it holds counts the same.";
-    case WeightForm::kPositions:
-      return "How much of each position (column) a position (row) takes.";
-  }
-  return "";
-}
-
 std::string layer(
     const std::string& side,
     size_t number,
@@ -186,8 +154,8 @@ std::string layer(
     const Axis* symbols,
     MapWriter& writer) {
   const WeightForm form = probe.mixer.form;
-  std::string text = element("h3", escape(layer_title(number, probe)));
-  text += soft(explanation(form));
+  std::string text = element("h3", escape(concat("Layer ", number + 1, ": ", layer_title(probe))));
+  text += soft(explanation_of(form));
   if (form == WeightForm::kNone)
     return text;
   if (form != WeightForm::kFixedTaps && symbols == nullptr)
@@ -257,12 +225,12 @@ std::string facts(const Inspected& model) {
 
 std::string inspection_body(const std::string& title, const Inspected& model) {
   MapWriter writer;
-  const ProbedSymbols& symbols = model.symbols;
+  const auto& [probe, symbols, translation, notes] = model.sentence;
   const Axis source{"source", symbols.source}, read{"read", symbols.read};
   std::string text = element("h1", escape(title)) + facts(model) + curves(model.runs) +
-      cross_attention(model.probe.decoder, symbols, writer) +
-      stack("encoder", model.probe.encoder, symbols.given ? &source : nullptr, writer) +
-      stack("decoder", model.probe.decoder, symbols.given ? &read : nullptr, writer);
+      cross_attention(probe.decoder, symbols, writer) +
+      stack("encoder", probe.encoder, symbols.given ? &source : nullptr, writer) +
+      stack("decoder", probe.decoder, symbols.given ? &read : nullptr, writer);
   return text + writer.lists();
 }
 

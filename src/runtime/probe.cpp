@@ -1,5 +1,7 @@
 #include "runtime/probe.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/special_ids.h"
 #include "runtime/model.h"
@@ -16,11 +18,14 @@ void add_options(
 }  // namespace
 
 ModelProbe probe_translation(
-    const ModelToRun& model, const std::vector<int32_t>& source, std::span<const int32_t> target) {
+    const ModelToRun& model, std::vector<int32_t> source, std::span<const int32_t> target) {
   const runtime::TranslationModel opened(model, ComputeType::kModel);
+  if (const int64_t most = opened.limits().source; most > 0)
+    source.resize(std::min(source.size(), static_cast<size_t>(most) - 1));
   runtime::Workspace source_space, space;
   runtime::Workspace::Frame kept(source_space);
   ModelProbe found;
+  found.source_tokens = source.size();
   const runtime::Sources read = opened.probe(source, found.encoder, kept, space);
   std::vector<int32_t> ids = {kEndId};
   ids.insert(ids.end(), target.begin(), target.end());

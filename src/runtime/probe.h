@@ -50,15 +50,16 @@ struct LayerProbe {
 struct ModelProbe {
   std::vector<LayerProbe> encoder{};  ///< none in a language model
   std::vector<LayerProbe> decoder{};
+  size_t source_tokens = 0;  ///< that the encoder read, </s> not counted
 };
 
 /// A sentence and its translation, as ids without </s>; both may be empty. The
 /// encoder reads </s> behind the source, the decoder before the target: its
-/// position t reads word t - 1 and predicts word t. Numbers are those of the
-/// runtime in the model's own type. Error as opening it, for ids outside the
-/// vocabularies, and beyond learned positions.
+/// position t reads word t - 1 and predicts word t. A source beyond learned positions is cut, as
+/// the translator does. Numbers are those of the runtime in the model's own type. Error as opening
+/// it, for ids outside the vocabularies, and for a target beyond learned positions.
 ModelProbe probe_translation(
-    const ModelToRun& model, const std::vector<int32_t>& source, std::span<const int32_t> target);
+    const ModelToRun& model, std::vector<int32_t> source, std::span<const int32_t> target);
 
 /// The same of a text that a language model reads, at least one id.
 ModelProbe probe_language(const ModelToRun& model, std::span<const int32_t> ids);

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/model_description.h"
+#include "runtime/probe.h"
+#include "seqconv/requests.h"
+
+/// Probes models with sentences as text, and says in words what the numbers are.
+namespace seqconv::internal {
+
+/// The symbols of the sentence that a model was probed with.
+struct ProbedSymbols {
+  bool given = false;                  ///< true where there is a sentence
+  std::vector<std::string> source{};   ///< as the encoder reads them
+  std::vector<std::string> read{};     ///< as the decoder reads them
+  std::vector<std::string> written{};  ///< what it predicts at each of them
+};
+
+struct SentenceProbe {
+  ModelProbe probe{};
+  ProbedSymbols symbols{};
+  std::string translation{};
+  std::vector<std::string> notes{};  ///< of the translation, and what was cut
+};
+
+struct SentenceToProbe {
+  std::string text;
+  std::string name = "text";  ///< in messages
+  size_t most_symbols = 200;  ///< of a source or a text; translations are cut there
+};
+
+/// The model's own translation of a request's text.
+using TranslateSentence = std::function<TranslationResult(const TranslationRequest&)>;
+
+/// A sentence and its translation in a translation model. UsageError for a text without symbols
+/// or with too many; Error where it cannot be translated, or the model not be opened.
+SentenceProbe probe_translated(
+    const ModelFiles& files, const SentenceToProbe& sentence, const TranslateSentence& translate);
+
+/// A text in a language model. Errors likewise, and for symbols that it does not know.
+SentenceProbe probe_read(const ModelFiles& files, const SentenceToProbe& text);
+
+/// A model without a sentence. Error where it cannot be opened.
+SentenceProbe probe_alone(const ModelFiles& files);
+
+/// "lightconv, 4 heads, 7 positions wide".
+std::string layer_title(const LayerProbe& layer);
+
+/// A sentence on what numbers of this form show.
+const char* explanation_of(WeightForm form);
+
+}  // namespace seqconv::internal
