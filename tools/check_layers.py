@@ -33,7 +33,7 @@ LAYERS = {
     "runtime": "base kernels text metrics search model pipeline",
     "libtorch": "base kernels text search model pipeline",
     "train": "base kernels text metrics search model pipeline libtorch",
-    "serve": "base text runtime",
+    "serve": "base text model runtime",
     "cli": "base kernels text metrics search model pipeline runtime serve train",
 }
 # Folders of a layer, from the ground up; "" is the layer's own.

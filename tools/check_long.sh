@@ -28,6 +28,9 @@
 #   python   the tests of the Python package on the library under ASan and UBSan (some 6
 #            minutes to build), and 200,000 calls of every kind without growth
 #            (tools/soak_python.py)
+#   page     the page of seqconv serve for barriers, every view, light and dark, also on a small
+#            phone, by axe in Debian's chromium (tools/check_page.py). The package
+#            axe-playwright-python is installed into .venv for it
 #   crashes  kills trainings and what writes models at random moments, and lets their
 #            disk run full at random bytes (tools/check_crashes.py, some 10 minutes;
 #            CRASHES, default 30, is the number for each)
@@ -100,6 +103,10 @@ python() {
       SEQCONV_PRELOAD="$(gcc -print-file-name=libasan.so) libstdc++.so.6" ASAN_OPTIONS=detect_leaks=0 \
       .venv/bin/python tests/python/run_runtime_tests.py build/release "$site" -k "not grow_memory"
 }
+page() {
+  .venv/bin/python -m pip install --quiet axe-playwright-python &&
+    .venv/bin/python tools/check_page.py build/release/bin/seqconv
+}
 crashes() {
   python3 tools/check_crashes.py --times "${CRASHES:-30}"
 }
@@ -121,7 +128,7 @@ real() {
     bash tools/reproduce_summaries.sh samsum
 }
 
-readonly ALL=(bench golden text moses rouge suites scores fuzz threads python crashes arm64 packages soak real)
+readonly ALL=(bench golden text moses rouge suites scores fuzz threads python page crashes arm64 packages soak real)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${ALL[@]}")
 failed=()

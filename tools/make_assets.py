@@ -5,6 +5,7 @@
 
 OUTPUT defines find_asset() of serve/assets.h for the names of these files, without folders.
 """
+import hashlib
 import pathlib
 import sys
 
@@ -27,14 +28,15 @@ def main():
     rows = []
     for file in files:
         data = file.read_bytes()
-        rows.append(f'    {{"{file.name}", std::string_view(\n     {literal(data)}, {len(data)})}},')
+        tag = hashlib.sha256(data).hexdigest()[:32]
+        rows.append(f'    {{"{file.name}", std::string_view(\n     {literal(data)}, {len(data)}),\n'
+                    f'     "{tag}"}},')
     text = "\n".join([
         '#include "serve/assets.h"', "", "namespace seqconv::internal {", "namespace {", "",
-        "struct Asset {", "  std::string_view name, content;", "};", "",
         "constexpr Asset kAssets[] = {", *rows, "};", "", "}  // namespace", "",
-        "std::string_view find_asset(std::string_view name) {",
+        "const Asset* find_asset(std::string_view name) {",
         "  for (const Asset& asset : kAssets)", "    if (asset.name == name)",
-        "      return asset.content;", "  return {};", "}", "",
+        "      return &asset;", "  return nullptr;", "}", "",
         "}  // namespace seqconv::internal", ""])  # fmt: skip
     output.write_text(text, encoding="ascii")
 

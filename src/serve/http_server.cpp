@@ -255,7 +255,8 @@ class HttpServer::Impl {
     for (const auto& [name, value] : answer.headers)
       response.set(name, value);
     response.keep_alive(keep_alive);
-    response.content_length(answer.body.size());
+    if (answer.status != 204 && answer.status != 304)
+      response.content_length(answer.body.size());
     if (!is_head)
       response.body() = std::move(answer.body);
     return response;
@@ -378,6 +379,7 @@ class HttpServer::Impl {
     request.content_type = field(http::field::content_type);
     request.authorization = field(http::field::authorization);
     request.accept = field(http::field::accept);
+    request.if_none_match = field(http::field::if_none_match);
     request.body = std::move(message.body());
     return request;
   }

@@ -26,8 +26,9 @@ struct HttpRequest {
   std::string path;   ///< decoded: "/translate"
   std::string query;  ///< as it came, without '?'
   std::string body;
-  std::string client;                                             ///< its IP address
-  std::string host, origin, content_type, authorization, accept;  ///< of the header; "": none
+  std::string client;  ///< its IP address
+  std::string host, origin, content_type, authorization, accept,
+      if_none_match;  ///< of the header; "": none
 };
 
 struct HttpAnswer {

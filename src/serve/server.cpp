@@ -21,6 +21,7 @@
 #include "serve/assets.h"
 #include "serve/cors.h"
 #include "serve/keys.h"
+#include "serve/page.h"
 #include "serve/rate_limits.h"
 #include "serve/service.h"
 
@@ -100,6 +101,7 @@ class Server::Impl {
   }
 
   ~Impl() {
+    inspector_.join();
     writers_.join();
     workers_.join();
   }
@@ -187,8 +189,7 @@ class Server::Impl {
       refused.headers.emplace_back("Allow", route->method);
       return exchange->answer(std::move(refused));
     }
-    auto& threads = route->takes_long ? writers_ : workers_;
-    boost::asio::post(threads, [this, exchange, route] {
+    boost::asio::post(threads_of(*route), [this, exchange, route] {
       try {
         (this->*route->work)(exchange);
       } catch (...) {
@@ -242,6 +243,8 @@ class Server::Impl {
   }
   void stream(const Exchange& exchange) { service_.translate(exchange, admitted(*exchange), true); }
   void generate(const Exchange& exchange) { service_.generate(exchange, admitted(*exchange)); }
+  void inspect(const Exchange& exchange) { service_.inspect(exchange, admitted(*exchange)); }
+  void page(const Exchange& exchange) { exchange->answer(page_answer(exchange->request())); }
   void detect(const Exchange& exchange) { exchange->answer(service_.detect(admitted(*exchange))); }
   void languages(const Exchange& exchange) { exchange->answer(service_.languages()); }
   void settings(const Exchange& exchange) { exchange->answer(service_.settings()); }
@@ -249,7 +252,8 @@ class Server::Impl {
     exchange->answer({200, "application/json", R"({"status":"ok"})", {}});
   }
   void spec(const Exchange& exchange) {
-    exchange->answer({200, "application/json", std::string(find_asset("openapi.json")), {}});
+    exchange->answer(
+        {200, "application/json", std::string(find_asset("openapi.json")->content), {}});
   }
   void refuse_files(const Exchange& exchange) {
     exchange->answer(error_answer(403, "Translating files is not a part of this server"));
@@ -258,32 +262,51 @@ class Server::Impl {
     exchange->answer(error_answer(403, "This server takes no suggestions"));
   }
 
+  enum class Threads { kWorkers, kWriters, kInspector };
+
   struct Route {
     const char* path;
     const char* method;
     void (Impl::*work)(const Exchange&);
-    bool takes_long;
+    Threads threads;
     bool is_get() const { return std::string_view(method) == "GET"; }
   };
   static constexpr Route kRoutes[] = {
-      {"/translate", "POST", &Impl::translate, false},
-      {"/translate/stream", "POST", &Impl::stream, false},
-      {"/detect", "POST", &Impl::detect, false},
-      {"/generate", "POST", &Impl::generate, true},
-      {"/languages", "GET", &Impl::languages, false},
-      {"/health", "GET", &Impl::health, false},
-      {"/frontend/settings", "GET", &Impl::settings, false},
-      {"/spec", "GET", &Impl::spec, false},
-      {"/suggest", "POST", &Impl::refuse_suggestions, false},
-      {"/translate_file", "POST", &Impl::refuse_files, false},
+      {"/", "GET", &Impl::page},
+      {"/assets", "GET", &Impl::page},
+      {"/translate", "POST", &Impl::translate},
+      {"/translate/stream", "POST", &Impl::stream},
+      {"/detect", "POST", &Impl::detect},
+      {"/generate", "POST", &Impl::generate, Threads::kWriters},
+      {"/inspect", "POST", &Impl::inspect, Threads::kInspector},
+      {"/languages", "GET", &Impl::languages},
+      {"/health", "GET", &Impl::health},
+      {"/frontend/settings", "GET", &Impl::settings},
+      {"/spec", "GET", &Impl::spec},
+      {"/suggest", "POST", &Impl::refuse_suggestions},
+      {"/translate_file", "POST", &Impl::refuse_files},
   };
 
   static const Route* find_route(std::string_view path) {
     if (path.size() > 1 && path.ends_with('/'))
       path.remove_suffix(1);
+    if (path.starts_with("/assets/"))
+      path = "/assets";
     const auto* const found =
         std::ranges::find_if(kRoutes, [&](const Route& route) { return path == route.path; });
     return found == std::end(kRoutes) ? nullptr : found;
+  }
+
+  boost::asio::thread_pool& threads_of(const Route& route) {
+    switch (route.threads) {
+      case Threads::kWriters:
+        return writers_;
+      case Threads::kInspector:
+        return inspector_;
+      case Threads::kWorkers:
+        break;
+    }
+    return workers_;
   }
 
   const ServeOptions options_;
@@ -294,6 +317,7 @@ class Server::Impl {
   AccessLog log_;
   boost::asio::thread_pool workers_;
   boost::asio::thread_pool writers_;  // generate
+  boost::asio::thread_pool inspector_{1};
   Service service_;
   HttpServer http_;
   std::optional<HttpServer> metrics_http_;

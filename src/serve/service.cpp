@@ -6,12 +6,16 @@
 #include <utility>
 
 #include "base/error.h"
+#include "serve/alignments_json.h"
 #include "serve/answers.h"
 #include "serve/detect.h"
+#include "serve/inspection_json.h"
 #include "serve/languages.h"
 
 namespace seqconv::internal {
 namespace {
+
+constexpr size_t kMostInspected = 100;  // symbols of a sentence
 
 std::vector<ServedModel> served_models(const ServeOptions& options) {
   std::vector<ServedModel> models;
@@ -110,6 +114,10 @@ HttpAnswer Service::settings() const {
   const auto language = [](const std::string& code, const std::string& name) {
     return Json{{"code", code}, {"name", name}};
   };
+  Json language_models = Json::array();
+  for (const ServedModel& model : models_.served())
+    if (model.is_language_model())
+      language_models.push_back(model.source);
   return json_answer(
       {{"apiKeys", !options_.keys.empty()},
        {"charLimit", options_.max_characters},
@@ -119,6 +127,9 @@ HttpAnswer Service::settings() const {
        {"language",
         {{"source", language("auto", "Auto Detect")},
          {"target", language(target, language_name(target))}}},
+       {"languageModels", language_models},
+       {"maxAlternatives", options_.max_alternatives},
+       {"maxLength", options_.max_length},
        {"suggestions", false},
        {"supportedFilesFormat", Json::array()}});
 }
@@ -148,7 +159,7 @@ void Service::translate(const Exchange& exchange, const Json& parameters, bool a
     };
   own->job = std::make_shared<TranslationJob>(
       std::move(texts),
-      own->call.alternatives,
+      JobWishes{own->call.alternatives, own->call.wants_alignments},
       milliseconds(options_.timeout_seconds),
       std::move(hooks));
   admit(*own);
@@ -255,10 +266,46 @@ Json Service::outcome(const Translation& translation) {
   if (call.alternatives > 0)
     add("alternatives", outcome.alternatives);
   add("translatedText", outcome.texts);
+  if (call.wants_alignments) {
+    Json lists = Json::array();
+    for (size_t i = 0; i < call.texts.size(); ++i)
+      lists.push_back(alignments_json(outcome.alignments[i], call.texts[i], outcome.texts[i]));
+    add("alignments", lists);
+  }
   if (!translation.sources.empty())
     metrics_.add_translation(
         translation.sources[0], call.target, translation.job->sentences(), call.characters);
   return json;
+}
+
+void Service::inspect(const Exchange& exchange, const Json& parameters) {
+  const TranslateCall call = read_translate_call(parameters, options_);
+  if (call.is_list || call.format != DocumentFormat::kText)
+    throw CallError(400, "Invalid request: q must be one sentence of text");
+  Json detected = Json::array();
+  const size_t number = model_between(source_of(call, call.texts[0], detected), call.target);
+  const Models::Opened model = models_.open(number);
+  CancelToken cancel;
+  exchange->on_gone([cancel] { cancel.cancel(); });
+  const auto translate = [&](TranslationRequest request) {
+    request.timeout = milliseconds(options_.timeout_seconds);
+    TranslationResult result = model->translator->translate({std::move(request)}, cancel).at(0);
+    if (!result.ok())
+      fail_as(result);
+    return result;
+  };
+  const RootedPath folder(
+      models_.served()[number].folder, options_.follow_links ? Links::kAnywhere : Links::kInside);
+  Json json = Json::object();
+  if (call.source == "auto")
+    json["detectedLanguage"] = detected[0];
+  try {
+    json.update(inspection_json(
+        probe_translated(find_model(folder), {call.texts[0], "q", kMostInspected}, translate)));
+  } catch (const UsageError& error) {
+    throw CallError(400, error.what());
+  }
+  exchange->answer(json_answer(json));
 }
 
 void Service::generate(const Exchange& exchange, const Json& parameters) {

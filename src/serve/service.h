@@ -36,6 +36,9 @@ class Service {
   /// Answers before it returns, which takes long: in a thread of its own.
   void generate(const Exchange& exchange, const Json& parameters);
 
+  /// Answers before it returns. Opens the model's file once more: in a thread that does it alone.
+  void inspect(const Exchange& exchange, const Json& parameters);
+
   /// Waits until nothing is under way; those whose clients are gone have been cancelled.
   void wait();
 

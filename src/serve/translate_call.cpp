@@ -187,6 +187,7 @@ TranslateCall read_translate_call(const Json& parameters, const ServeOptions& li
     bad("Invalid request: format must be text or html, but got " + format);
   call.format = format == "html" ? DocumentFormat::kHtml : DocumentFormat::kText;
   call.alternatives = whole_parameter(parameters, "alternatives", 0, 0, limits.max_alternatives);
+  call.wants_alignments = flag_parameter(parameters, "alignments");
   return call;
 }
 

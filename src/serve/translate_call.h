@@ -30,6 +30,7 @@ struct TranslateCall {
   std::string target;
   DocumentFormat format = DocumentFormat::kText;
   int64_t alternatives = 0;
+  bool wants_alignments = false;
   int64_t characters = 0;  ///< of all texts
 };
 

@@ -13,7 +13,16 @@ using Clock = std::chrono::steady_clock;
 // Sentences of a job that wait or are translated at a time: some batches for each of two cores.
 constexpr size_t kTogether = 256;
 
-[[noreturn]] void fail_as(const TranslationResult& result) {
+TranslationResult failure(Status status, const char* error) {
+  TranslationResult result;
+  result.status = status;
+  result.error = error;
+  return result;
+}
+
+}  // namespace
+
+void fail_as(const TranslationResult& result) {
   switch (result.status) {
     case Status::kInvalid:
     case Status::kFailed:
@@ -29,22 +38,13 @@ constexpr size_t kTogether = 256;
   throw CallError(503, "There is not memory enough for this text", 1);
 }
 
-TranslationResult failure(Status status, const char* error) {
-  TranslationResult result;
-  result.status = status;
-  result.error = error;
-  return result;
-}
-
-}  // namespace
-
 TranslationJob::TranslationJob(
     std::vector<JobText> texts,
-    int64_t alternatives,
+    const JobWishes& wishes,
     std::chrono::milliseconds timeout,
     JobHooks hooks)
     : texts_(std::move(texts)),
-      alternatives_(alternatives),
+      wishes_(wishes),
       end_(timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max()),
       hooks_(std::move(hooks)),
       told_(texts_.size()) {
@@ -77,11 +77,11 @@ TranslationRequest TranslationJob::request_for(const Place& place) const {
     request.timeout = std::max(
         std::chrono::ceil<std::chrono::milliseconds>(end_ - Clock::now()),
         std::chrono::milliseconds(1));
-  if (document.wants_alignments())
+  if (document.wants_alignments() || wishes_.alignments)
     request.alignments = Alignments::kPairs;
-  if (alternatives_ > 0) {
-    request.search.n_best = alternatives_ + 1;
-    request.search.beam = std::max<int64_t>(alternatives_ + 1, 5);
+  if (wishes_.alternatives > 0) {
+    request.search.n_best = wishes_.alternatives + 1;
+    request.search.beam = std::max<int64_t>(wishes_.alternatives + 1, 5);
   }
   return request;
 }
@@ -161,8 +161,10 @@ JobOutcome TranslationJob::outcome() const {
         fail_as(result);
     const Document& document = *texts_[i].document;
     outcome.texts.push_back(document.with(results_[i]));
+    if (wishes_.alignments)
+      outcome.alignments.push_back(document.aligned(results_[i]));
     auto& others = outcome.alternatives.emplace_back();
-    for (int64_t number = 1; number <= alternatives_; ++number) {
+    for (int64_t number = 1; number <= wishes_.alternatives; ++number) {
       std::string other = document.with(results_[i], static_cast<size_t>(number));
       if (other != outcome.texts.back() && std::ranges::find(others, other) == others.end())
         others.push_back(std::move(other));

@@ -23,6 +23,13 @@ struct JobText {
 struct JobOutcome {
   std::vector<std::string> texts;
   std::vector<std::vector<std::string>> alternatives;
+  std::vector<std::vector<AlignedRanges>> alignments;  ///< words that belong together, as bytes
+};
+
+/// Says what is wanted beside translations.
+struct JobWishes {
+  int64_t alternatives = 0;
+  bool alignments = false;
 };
 
 struct JobHooks {
@@ -33,13 +40,16 @@ struct JobHooks {
   std::function<void(size_t text, std::string part)> part{};
 };
 
+/// CallError for a result that is not ok.
+[[noreturn]] void fail_as(const TranslationResult& result);
+
 /// Sentences of a call's texts, translated beside everybody's; ends once. A few hundred are
 /// asked for at a time, so that a long document leaves room for others.
 class TranslationJob : public std::enable_shared_from_this<TranslationJob> {
  public:
   TranslationJob(
       std::vector<JobText> texts,
-      int64_t alternatives,
+      const JobWishes& wishes,
       std::chrono::milliseconds timeout,
       JobHooks hooks);
 
@@ -69,7 +79,7 @@ class TranslationJob : public std::enable_shared_from_this<TranslationJob> {
   std::vector<JobText> texts_;
   std::vector<Place> places_;
   std::vector<std::vector<TranslationResult>> results_;
-  const int64_t alternatives_;
+  const JobWishes wishes_;
   const std::chrono::steady_clock::time_point end_;  // its longest: never
   const JobHooks hooks_;
   std::function<void()> done_;

@@ -6,6 +6,7 @@
 #include "base/characters.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/markup/aligned_words.h"
 #include "text/sentences.h"
 
 namespace seqconv::internal {
@@ -124,9 +125,20 @@ std::string Document::part(
   return part;
 }
 
-std::string Document::with(const std::vector<TranslationResult>& results, size_t number) const {
+void Document::check_results(const std::vector<TranslationResult>& results) const {
   if (results.size() != sentences_.size())
     fail("[document] there must be ", sentences_.size(), " results, but got ", results.size());
+}
+
+std::vector<AlignedRanges> Document::aligned(const std::vector<TranslationResult>& results) const {
+  check_results(results);
+  if (html_)
+    return {};
+  return aligned_words(text_, translation_of(stretches_[0], results, 0));
+}
+
+std::string Document::with(const std::vector<TranslationResult>& results, size_t number) const {
+  check_results(results);
   std::vector<RunTranslation> runs;
   for (const Stretch& stretch : stretches_)
     runs.push_back(translation_of(stretch, results, number));

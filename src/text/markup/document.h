@@ -34,6 +34,10 @@ class Document {
   /// the last where it has fewer. Error for a result that is not ok, or of other sentences.
   std::string with(const std::vector<TranslationResult>& results, size_t number = 0) const;
 
+  /// Words of the text and of what `with` makes of it that belong together (aligned_words), for
+  /// results with alignments; none of HTML. Error as of `with`.
+  std::vector<AlignedRanges> aligned(const std::vector<TranslationResult>& results) const;
+
   /// The part of a text's translation, not of HTML's, that sentence `number` gives it: its result,
   /// and what stands in front of it and, if it is the last, behind. `so_far`: the parts of all
   /// before it, put together. Error for a result that is not ok.
@@ -53,6 +57,7 @@ class Document {
       std::string_view so_far,
       std::string_view translation) const;
   std::string_view rest(const Stretch& stretch) const;
+  void check_results(const std::vector<TranslationResult>& results) const;
   RunTranslation translation_of(
       const Stretch& stretch, const std::vector<TranslationResult>& results, size_t number) const;
 

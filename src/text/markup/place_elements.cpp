@@ -3,36 +3,14 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/characters.h"
 #include "base/utf8.h"
+#include "text/markup/aligned_words.h"
 
 namespace seqconv::internal {
 namespace {
 
 // A word of no known origin joins an element only between words that belong to it.
 constexpr double kUnaligned = -0.05;
-
-bool is_word(char32_t c) {
-  return is_letter(c) || is_number(c) || is_mark(c);
-}
-
-/// Words, and characters that are part of none; white space belongs to none of them.
-std::vector<ByteRange> units_of(std::string_view text) {
-  std::vector<ByteRange> units;
-  bool goes_on = false;
-  for (size_t position = 0; position < text.size();) {
-    const auto begin = static_cast<int64_t>(position);
-    const char32_t c = next_code_point(text, position);
-    const auto end = static_cast<int64_t>(position);
-    const bool joins = is_word(c) && !is_written_without_spaces(c);
-    if (!units.empty() && units.back().end == begin && (is_mark(c) || (goes_on && joins)))
-      units.back().end = end;
-    else if (!is_space(c))
-      units.push_back({begin, end});
-    goes_on = joins || (is_mark(c) && goes_on);
-  }
-  return units;
-}
 
 bool overlap(ByteRange one, ByteRange other) {
   return one.begin < other.end && other.begin < one.end;
@@ -53,7 +31,7 @@ class Placement {
       const RunTranslation& translation)
       : source_(source),
         elements_(elements),
-        units_(units_of(translation.text)),
+        units_(word_units(translation.text)),
         sources_(units_.size()),
         children_(elements.size()),
         stretches_(elements.size()) {
@@ -119,7 +97,7 @@ class Placement {
       return false;
     const auto has_words = [&](int64_t begin, int64_t end) {
       for (auto position = static_cast<size_t>(begin); position < static_cast<size_t>(end);)
-        if (is_word(next_code_point(source_, position)))
+        if (is_part_of_word(next_code_point(source_, position)))
           return true;
       return false;
     };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
+#include "text/markup/aligned_words.h"
 
 namespace seqconv::internal {
 namespace {
@@ -52,6 +53,48 @@ TEST(Document, KeepsWhatIsBetweenSentences) {
   EXPECT_EQ(document.with(bracketed(document), 9), document.with(bracketed(document), 1));
   for (const char* text : {"", " \n ", "12 345", "\xF0\x9F\x98\x80"})
     EXPECT_EQ(translated(text, DocumentFormat::kText), text);
+}
+
+TEST(Document, TellsWhichWordsBelongTogether) {
+  const Document document("A sees.\n\nÉ b", DocumentFormat::kText, "en");
+  const std::vector<TranslationResult> results = bracketed(document);
+  const std::string translation = document.with(results);  // [A] [sees.]\n\n[É] [b]
+  std::vector<std::string> words;
+  for (const auto& [source, target] : document.aligned(results))
+    words.push_back(
+        std::string("A sees.\n\nÉ b").substr(source.begin, source.end - source.begin) + " " +
+        translation.substr(target.begin, target.end - target.begin));
+  EXPECT_THAT(
+      words,
+      ElementsAre(
+          "A [",
+          "A A",
+          "A ]",
+          "sees [",
+          ". [",
+          "sees sees",
+          ". sees",
+          "sees .",
+          ". .",
+          "sees ]",
+          ". ]",
+          "É [",
+          "É É",
+          "É ]",
+          "b [",
+          "b b",
+          "b ]"));
+  const Document html("<p>A <b>b</b>", DocumentFormat::kHtml, "en");
+  EXPECT_THAT(html.aligned(bracketed(html)), IsEmpty());
+}
+
+TEST(AlignedWords, JoinsTheirTokens) {
+  const RunTranslation translation{
+      "unter 犬犬", {{{0, 3}, {0, 2}}, {{3, 6}, {2, 5}}, {{3, 6}, {0, 2}}, {{6, 7}, {6, 9}}}};
+  std::vector<std::vector<int64_t>> words;
+  for (const auto& [source, target] : aligned_words("below x", translation))
+    words.push_back({source.begin, source.end, target.begin, target.end});
+  EXPECT_THAT(words, ElementsAre(ElementsAre(0, 5, 0, 5), ElementsAre(6, 7, 6, 9)));
 }
 
 TEST(Document, PutsBlanksWhereTheLanguageHasThem) {
