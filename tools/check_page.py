@@ -88,6 +88,7 @@ def look(browser, url, scene, width, colours, options):
         page.screenshot(path=options.pictures / f"{scene}-{width}-{colours}.png", full_page=True)
     found = Axe().run(page).response
     context.close()
+    assert len(found["passes"]) > 10, "axe has not looked"
     return found["violations"]
 
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import zlib
 
 SKIPPED = 77
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
@@ -172,12 +173,19 @@ class Tab:
         self.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
-    def picture(self, path):
-        """Writes a PNG of the whole page."""
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        data = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip={
-            "x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1})["data"]
-        path.write_bytes(base64.b64decode(data))
+    def colours(self, selector):
+        """The number of different bytes in a picture of an element, filtered as PNG has it."""
+        box = self.value(f"document.querySelector({json.dumps(selector)})"
+                         ".getBoundingClientRect().toJSON()")
+        clip = {name: box[name] for name in ("x", "y", "width", "height")} | {"scale": 1}
+        png = base64.b64decode(self.call("Page.captureScreenshot", clip=clip)["data"])
+        packed, place = b"", 8
+        while place < len(png):
+            size = int.from_bytes(png[place:place + 4], "big")
+            if png[place + 4:place + 8] == b"IDAT":
+                packed += png[place + 8:place + 8 + size]
+            place += size + 12
+        return len(set(zlib.decompress(packed)))
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -264,6 +265,10 @@ class Translating(Serving):
         frame = tab.value("(() => { const f = document.querySelector('iframe'); return "
                           "[f.hidden, f.getAttribute('sandbox'), f.srcdoc]; })()")
         self.assertEqual(frame, [False, "", found])
+        end = time.monotonic() + 20
+        while tab.colours("iframe") < 20:  # letters
+            self.assertLess(time.monotonic(), end, "the frame stays white")
+            time.sleep(0.1)
         self.assertEqual(tab.value("document.title"), "Translate – seqconv")
 
     def test_languages_are_chosen_kept_in_the_address_and_swapped(self):

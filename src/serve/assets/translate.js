@@ -57,14 +57,19 @@ function showPairs() {
   }));
 }
 
+/** Shows HTML: an empty sandbox runs no script, and the page's policy loads nothing. */
+function render(html) {
+  const frame = find("rendered").cloneNode(); // one that was hidden may stay white
+  frame.hidden = !html;
+  frame.srcdoc = html;
+  find("rendered").replaceWith(frame);
+}
+
 function show(text, source, alignments) {
   const html = format() === "html";
   words.show(source, text, alignments);
   translation.classList.toggle("code", html);
-  find("rendered").hidden = !html || !text;
-  // An empty sandbox runs no script, and the page's policy loads nothing.
-  find("rendered").srcdoc = html ? text : "";
-  setLanguage(find("rendered"), pair.target);
+  render(html ? text : "");
   shown = text;
   find("copy").disabled = !text;
 }
