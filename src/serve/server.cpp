@@ -49,8 +49,6 @@ std::string host_name(const std::string& host) {
 
 HttpAnswer refusal(unsigned status) {
   switch (status) {
-    case 408:
-      return error_answer(status, "The request came too slowly");
     case 413:
       return error_answer(status, "The body is too large");
     case 431:

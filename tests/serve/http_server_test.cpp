@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "serve/url.h"
-#include "tests/serve/client.h"
+#include "serve/client.h"
 
 namespace seqconv::internal {
 namespace {
