@@ -21,8 +21,8 @@
 #            it as there, and the kernels' cases in all their types; mutated files to
 #            the readers of foreign bytes (FUZZ_SECONDS each, default 60)
 #   threads  what runs in several threads, under ThreadSanitizer (preset tsan,
-#            some 6 minutes to build): the library for other programs, and how
-#            work is shared out. Nothing is suppressed: none of it uses OpenMP.
+#            some 8 minutes to build): the library for other programs, the server,
+#            and how work is shared out. Nothing is suppressed: none of it uses OpenMP.
 #            Two tests stay out: the sanitizer starts no thread in a child of a
 #            process with threads, and has one of its own, which one test counts
 #   python   the tests of the Python package on the library under ASan and UBSan (some 6
@@ -85,7 +85,8 @@ fuzz() {
 }
 threads() {
   cmake --preset tsan &&
-    cmake --build build/tsan -j 2 --target api_test pipeline_workers_test &&
+    cmake --build build/tsan -j 2 --target api_test pipeline_workers_test serve_test &&
+    build/tsan/bin/serve_test --gtest_brief=1 &&
     build/tsan/bin/api_test --gtest_brief=1 \
       --gtest_filter=-ApiFork.AChildMayUseWhatItsParentMade &&
     build/tsan/bin/pipeline_workers_test --gtest_brief=1 \

@@ -18,7 +18,6 @@
 #include "base/threads.h"
 #include "serve/access_log.h"
 #include "serve/answers.h"
-#include "serve/assets.h"
 #include "serve/cors.h"
 #include "serve/keys.h"
 #include "serve/rate_limits.h"
@@ -186,7 +185,7 @@ class Server::Impl {
       return exchange->answer(std::move(refused));
     }
     auto& threads = route->takes_long ? writers_ : workers_;
-    boost::asio::post(threads, [this, exchange, route] {
+    boost::asio::post(threads, [this, exchange, route, under_way = service_.under_way()] {
       try {
         (this->*route->work)(exchange);
       } catch (...) {
@@ -246,9 +245,7 @@ class Server::Impl {
   void health(const Exchange& exchange) {
     exchange->answer({200, "application/json", R"({"status":"ok"})", {}});
   }
-  void spec(const Exchange& exchange) {
-    exchange->answer({200, "application/json", std::string(find_asset("openapi.json")), {}});
-  }
+  void spec(const Exchange& exchange) { exchange->answer(service_.spec()); }
   void refuse_files(const Exchange& exchange) {
     exchange->answer(error_answer(403, "Translating files is not a part of this server"));
   }

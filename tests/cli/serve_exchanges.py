@@ -98,6 +98,8 @@ EXCHANGES = [
     ("detect a list", post("/detect", json={"q": [GERMAN, ENGLISH]}), 200,
      lambda found: [one[0]["language"] for one in found] == ["de", "en"]),
     ("detect without q", post("/detect", json={}), 400, error("missing", "q")),
+    ("detect what is hardly text", post("/detect", json={"q": "\u0000\ufffe\U0010ffff a"}), 200,
+     lambda found: all(0 <= one["confidence"] <= 100 for one in found)),
     # Alternatives
     ("alternatives", ask(q="dalan mira", source="de", target="en", alternatives=2), 200,
      {"alternatives": lambda texts: 0 < len(texts) <= 2 and len(set(texts)) == len(texts),
@@ -130,6 +132,16 @@ EXCHANGES = [
      error("format", "pdf")),
     ("HTML nested too deep", ask(q="<b>" * 600 + "zo", source="de", target="en", format="html"),
      400, error("512")),
+    # Clients that many have
+    ("Mastodon", ask(q=["<p>dalan mira</p>", "zo"], source="auto", target="en", format="html",
+                     api_key=""), 200,
+     {"detectedLanguage": lambda found: len(found) == 2,
+      "translatedText": lambda texts: tagged("<p>", "</p>")(texts[0]) and len(texts) == 2}),
+    ("Weblate", post("/translate", form=[("q", "zo"), ("source", "de"), ("target", "en"),
+                                         ("api_key", "")]), 200, {"translatedText": ZO}),
+    ("wagtail-localize", ask(q=["<a id=\"a1\">zo</a> dalan"], source="de", target="en",
+                             format="html", api_key=None), 200,
+     {"translatedText": lambda texts: tagged('<a id="a1">', "</a>")(texts[0])}),
     # Requests that make no sense
     ("missing q", ask(source="de", target="en"), 400, error("missing", "q")),
     ("q is null", ask(q=None, source="de", target="en"), 400, error("missing", "q")),

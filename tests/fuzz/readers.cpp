@@ -306,8 +306,9 @@ void read_document(std::string_view bytes) {
   require(is_utf8(html.with(same)), "a document is UTF-8");
   const std::string escaped = html.with(upper);
   const HtmlText again(escaped);
-  require(is_utf8(again.with(std::vector<RunTranslation>(again.texts().size()))),
-          "a translated document is a document");
+  require(
+      is_utf8(again.with(std::vector<RunTranslation>(again.texts().size()))),
+      "a translated document is a document");
 }
 
 void read_sentences(std::string_view bytes) {

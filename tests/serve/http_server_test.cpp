@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "serve/url.h"
 #include "serve/client.h"
+#include "serve/url.h"
 
 namespace seqconv::internal {
 namespace {

@@ -21,9 +21,7 @@ constexpr const char* kHashOfAbc =
 
 class Keys : public ::testing::Test {
  protected:
-  ApiKeys read(const std::string& text) {
-    return ApiKeys(folder_.write("keys", text));
-  }
+  ApiKeys read(const std::string& text) { return ApiKeys(folder_.write("keys", text)); }
 
   testing::TemporaryFolder folder_;
 };
@@ -50,8 +48,13 @@ TEST_F(Keys, AreRandomAndReadBack) {
 TEST_F(Keys, RefuseLinesThatAreNone) {
   const std::string good = std::string("anna ") + kHashOfAbc;
   for (const std::string& line :
-       {std::string("anna"), good.substr(0, good.size() - 1), good + "0", good + " x", good + " -1",
-        good + " 1 2", "anna " + std::string(64, 'g')}) {
+       {std::string("anna"),
+        good.substr(0, good.size() - 1),
+        good + "0",
+        good + " x",
+        good + " -1",
+        good + " 1 2",
+        "anna " + std::string(64, 'g')}) {
     SCOPED_TRACE(line);
     EXPECT_THAT(testing::error_of([&] { read(line); }), HasSubstr("keys:1: a line must be NAME"));
   }

@@ -30,8 +30,8 @@ struct HtmlEvents {
 };
 
 /// Reads an HTML document, or a part of one, as browsers do (html.h). Scripts, stray
-/// tags and whatever else no event has separate too. Error for text that is not UTF-8, and for one that
-/// nests tags deeper than `deepest`, before it is parsed.
+/// tags and whatever else no event has separate too. Error for text that is not UTF-8, and for one
+/// that nests tags deeper than `deepest`, before it is parsed.
 HtmlEvents read_html(std::string_view html, int64_t deepest);
 
 }  // namespace seqconv::internal
