@@ -36,6 +36,9 @@
 #   packages the packages of the last commit, made twice with the same bytes and installed
 #            where nothing else is (tools/check_packages.sh, some 25 minutes;
 #            PACKAGE_FLAGS are for tools/package.sh, such as --without-torch)
+#   serve    the server kept busy for ten minutes (SERVE_SECONDS) beside clients that are not
+#            kind (tools/check_server.py), and schemathesis on its document
+#            (tools/check_spec.py; SCHEMATHESIS, default .venv/bin/schemathesis)
 #   soak     100,000 random lines in one process (tools/soak.py), float32 and int8:
 #            no growth of memory, no line lost, changed or out of order; and calls
 #            of 16,000 lines at a time by a model of every mixer
@@ -111,6 +114,11 @@ packages() {
   # shellcheck disable=SC2086
   bash tools/check_packages.sh ${PACKAGE_FLAGS:-}
 }
+serve() {
+  local program=build/release/bin/seqconv
+  python3 tools/check_server.py $program --seconds "${SERVE_SECONDS:-600}" &&
+    python3 tools/check_spec.py $program ${SCHEMATHESIS:+--schemathesis "$SCHEMATHESIS"}
+}
 soak() {
   .venv/bin/python tools/soak.py build/release/bin/seqconv &&
     .venv/bin/python tools/soak.py build/release/bin/seqconv --int8
@@ -122,7 +130,7 @@ real() {
     bash tools/reproduce_summaries.sh samsum
 }
 
-readonly ALL=(bench golden text moses rouge suites scores fuzz threads python crashes arm64 packages soak real)
+readonly ALL=(bench golden text moses rouge suites scores fuzz threads python crashes arm64 packages serve soak real)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${ALL[@]}")
 failed=()

@@ -21,7 +21,7 @@ std::string code_of(CLD2::Language language) {
 }
 
 std::vector<DetectedLanguage> likely(std::string_view text, bool is_html) {
-  // Of text that it does not take it says nothing.
+  // It says nothing of text that it does not take.
   CLD2::Language languages[3] = {
       CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE};
   int percents[3] = {};

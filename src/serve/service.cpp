@@ -142,9 +142,11 @@ HttpAnswer Service::spec() const {
   }
   if (!pairs.empty())
     translation["anyOf"] = pairs;
-  names.push_back(nullptr);
-  if (names.size() > 1)
+  names.insert(names.end(), {"", nullptr});
+  if (has_language_models())
     schemas["GenerateRequest"]["properties"]["model"]["enum"] = names;
+  else
+    spec["paths"].erase("/generate");
   translation["properties"]["alternatives"]["maximum"] = options_.max_alternatives;
   schemas["GenerateRequest"]["properties"]["length"]["maximum"] = options_.max_length;
   for (const char* texts : {"Texts", "FormTexts"}) {

@@ -122,10 +122,10 @@ void read_texts(const Json& parameters, const ServeOptions& limits, TranslateCal
 namespace {
 
 /// A number, true or false: of JSON as it is, of a form as a text. Lists and objects are texts
-/// that are none of these; an empty field of a form says nothing.
+/// that are none of these.
 std::string scalar_parameter(const Json& parameters, const char* name, const Json& standard) {
   const auto found = parameters.find(name);
-  const bool is_said = found != parameters.end() && !found->is_null() && *found != "";
+  const bool is_said = found != parameters.end() && !found->is_null();
   const Json& value = is_said ? *found : standard;
   std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
   if (value.is_number_float() && text.ends_with(".0"))
@@ -216,7 +216,7 @@ GenerateCall read_generate_call(const Json& parameters, const ServeOptions& limi
   sampling.top_p = number_parameter(parameters, "top_p", 1, 0, 1);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   sampling.top_k = whole_parameter(parameters, "top_k", 0, 0, kMost);
-  if (scalar_parameter(parameters, "seed", "") != "")
+  if (parameters.contains("seed") && !parameters["seed"].is_null())
     sampling.seed = static_cast<uint64_t>(whole_parameter(parameters, "seed", 0, 0, kMost));
   call.wants_stream = flag_parameter(parameters, "stream");
   return call;

@@ -46,7 +46,7 @@ def translated(pair, sentence):
 
 
 def is_right(answer, wanted):
-    """Whether an answer is what a row of the table says."""
+    """True for an answer that is what a row of the table says."""
     if callable(wanted):
         return wanted(answer)
     if isinstance(wanted, T):
