@@ -14,6 +14,7 @@ if(NOT SEQCONV_OPS_ONLY)
     zstd.h libzstd-dev
     boost/beast/version.hpp libboost1.81-dev
     gumbo.h libgumbo-dev
+    sodium.h libsodium-dev
     common/segments/de.xml unicode-cldr-core
     DerivedCoreProperties.txt unicode-data)
 endif()

@@ -21,6 +21,7 @@ foreach(_part "${_library};runtime" "seqconv;program" "libseqconv-dev;developmen
   install(FILES packaging/overrides/${_component} RENAME ${_name}
     DESTINATION share/lintian/overrides COMPONENT ${_component})
 endforeach()
+install(FILES packaging/seqconv-serve.service DESTINATION lib/systemd/system COMPONENT program)
 # Debian's place for examples leads to that of every installation.
 file(CREATE_LINK ../../seqconv/examples ${CMAKE_BINARY_DIR}/examples SYMBOLIC)
 install(FILES ${CMAKE_BINARY_DIR}/examples DESTINATION share/doc/libseqconv-dev

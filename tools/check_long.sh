@@ -21,8 +21,8 @@
 #            it as there, and the kernels' cases in all their types; mutated files to
 #            the readers of foreign bytes (FUZZ_SECONDS each, default 60)
 #   threads  what runs in several threads, under ThreadSanitizer (preset tsan,
-#            some 6 minutes to build): the library for other programs, and how
-#            work is shared out. Nothing is suppressed: none of it uses OpenMP.
+#            some 8 minutes to build): the library for other programs, the server,
+#            and how work is shared out. Nothing is suppressed: none of it uses OpenMP.
 #            Two tests stay out: the sanitizer starts no thread in a child of a
 #            process with threads, and has one of its own, which one test counts
 #   python   the tests of the Python package on the library under ASan and UBSan (some 6
@@ -39,6 +39,9 @@
 #   packages the packages of the last commit, made twice with the same bytes and installed
 #            where nothing else is (tools/check_packages.sh, some 25 minutes;
 #            PACKAGE_FLAGS are for tools/package.sh, such as --without-torch)
+#   serve    the server kept busy for ten minutes (SERVE_SECONDS) beside clients that are not
+#            kind (tools/check_server.py), and schemathesis on its document
+#            (tools/check_spec.py; SCHEMATHESIS, default .venv/bin/schemathesis)
 #   soak     100,000 random lines in one process (tools/soak.py), float32 and int8:
 #            no growth of memory, no line lost, changed or out of order; and calls
 #            of 16,000 lines at a time by a model of every mixer
@@ -88,7 +91,8 @@ fuzz() {
 }
 threads() {
   cmake --preset tsan &&
-    cmake --build build/tsan -j 2 --target api_test pipeline_workers_test &&
+    cmake --build build/tsan -j 2 --target api_test pipeline_workers_test serve_test &&
+    build/tsan/bin/serve_test --gtest_brief=1 &&
     build/tsan/bin/api_test --gtest_brief=1 \
       --gtest_filter=-ApiFork.AChildMayUseWhatItsParentMade &&
     build/tsan/bin/pipeline_workers_test --gtest_brief=1 \
@@ -105,7 +109,7 @@ python() {
 }
 page() {
   .venv/bin/python -m pip install --quiet axe-playwright-python &&
-    .venv/bin/python tools/check_page.py build/release/bin/seqconv
+    .venv/bin/python tools/check_page.py
 }
 crashes() {
   python3 tools/check_crashes.py --times "${CRASHES:-30}"
@@ -116,6 +120,11 @@ arm64() {
 packages() {
   # shellcheck disable=SC2086
   bash tools/check_packages.sh ${PACKAGE_FLAGS:-}
+}
+serve() {
+  local program=build/release/bin/seqconv
+  python3 tools/check_server.py $program --seconds "${SERVE_SECONDS:-600}" &&
+    python3 tools/check_spec.py $program ${SCHEMATHESIS:+--schemathesis "$SCHEMATHESIS"}
 }
 soak() {
   .venv/bin/python tools/soak.py build/release/bin/seqconv &&
@@ -128,7 +137,8 @@ real() {
     bash tools/reproduce_summaries.sh samsum
 }
 
-readonly ALL=(bench golden text moses rouge suites scores fuzz threads python page crashes arm64 packages soak real)
+readonly ALL=(bench golden text moses rouge suites scores fuzz threads python page crashes arm64 packages
+  serve soak real)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${ALL[@]}")
 failed=()

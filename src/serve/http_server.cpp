@@ -207,8 +207,6 @@ class HttpServer::Impl {
       return 431;
     if (error == http::error::body_limit)
       return 413;
-    if (error == beast::error::timeout)
-      return 408;
     return error.category() == make_error_code(http::error::bad_method).category() &&
             error != http::error::end_of_stream && error != http::error::partial_message
         ? 400

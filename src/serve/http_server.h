@@ -70,7 +70,8 @@ struct HttpRecord {
 };
 
 /// Listens at one address. Requests that are no HTTP or exceed a limit it answers itself: 400,
-/// 408, 413, 431, 503, with the body that `refusal` makes of the status.
+/// 413, 431, 503, with the body that `refusal` makes of the status. Connections that take too
+/// long it closes.
 class HttpServer {
  public:
   using Handler = std::function<void(std::shared_ptr<HttpExchange>)>;

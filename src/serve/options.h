@@ -82,8 +82,10 @@ struct ServeOptions {
     v("max_body_kb", max_body_kb, "Largest body, in KiB: 413 above");
     v("max_connections", max_connections, "Most connections at a time");
     v("idle_seconds", idle_seconds, "Time until a connection's next request");
-    v("header_seconds", header_seconds, "Time for the header of a request: 408 after");
-    v("body_seconds", body_seconds, "Time for its body: 408 after");
+    v("header_seconds",
+      header_seconds,
+      "Time for the header of a request: its connection is closed after");
+    v("body_seconds", body_seconds, "Time for its body: its connection is closed after");
   }
 };
 

@@ -18,7 +18,6 @@
 #include "base/threads.h"
 #include "serve/access_log.h"
 #include "serve/answers.h"
-#include "serve/assets.h"
 #include "serve/cors.h"
 #include "serve/keys.h"
 #include "serve/page.h"
@@ -50,8 +49,6 @@ std::string host_name(const std::string& host) {
 
 HttpAnswer refusal(unsigned status) {
   switch (status) {
-    case 408:
-      return error_answer(status, "The request came too slowly");
     case 413:
       return error_answer(status, "The body is too large");
     case 431:
@@ -189,13 +186,14 @@ class Server::Impl {
       refused.headers.emplace_back("Allow", route->method);
       return exchange->answer(std::move(refused));
     }
-    boost::asio::post(threads_of(*route), [this, exchange, route] {
-      try {
-        (this->*route->work)(exchange);
-      } catch (...) {
-        exchange->answer(answer_for_fault());
-      }
-    });
+    boost::asio::post(
+        threads_of(*route), [this, exchange, route, under_way = service_.under_way()] {
+          try {
+            (this->*route->work)(exchange);
+          } catch (...) {
+            exchange->answer(answer_for_fault());
+          }
+        });
   }
 
   /// A page that has its own name lead here must not read answers. An address is no name, and a
@@ -251,10 +249,7 @@ class Server::Impl {
   void health(const Exchange& exchange) {
     exchange->answer({200, "application/json", R"({"status":"ok"})", {}});
   }
-  void spec(const Exchange& exchange) {
-    exchange->answer(
-        {200, "application/json", std::string(find_asset("openapi.json")->content), {}});
-  }
+  void spec(const Exchange& exchange) { exchange->answer(service_.spec()); }
   void refuse_files(const Exchange& exchange) {
     exchange->answer(error_answer(403, "Translating files is not a part of this server"));
   }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "serve/alignments_json.h"
 #include "serve/answers.h"
+#include "serve/assets.h"
 #include "serve/detect.h"
 #include "serve/inspection_json.h"
 #include "serve/languages.h"
@@ -134,6 +135,40 @@ HttpAnswer Service::settings() const {
        {"supportedFilesFormat", Json::array()}});
 }
 
+HttpAnswer Service::spec() const {
+  Json spec = Json::parse(find_asset("openapi.json")->content);
+  Json& schemas = spec["components"]["schemas"];
+  Json& translation = schemas["TranslateRequest"];
+  Json pairs = Json::array(), names = Json::array();
+  for (const ServedModel& model : models_.served()) {
+    if (model.is_language_model()) {
+      names.push_back(model.source);
+      continue;
+    }
+    Json codes = sources(model.target);
+    codes.push_back("auto");
+    Json pair = {{"source", {{"enum", codes}}}, {"target", {{"const", model.target}}}};
+    if (Json one = {{"properties", std::move(pair)}}; std::ranges::find(pairs, one) == pairs.end())
+      pairs.push_back(std::move(one));
+  }
+  Json& inspected = schemas["InspectRequest"];
+  if (!pairs.empty())
+    translation["anyOf"] = inspected["anyOf"] = pairs;
+  inspected["properties"]["q"]["maxLength"] = options_.max_characters;
+  names.insert(names.end(), {"", nullptr});
+  if (has_language_models())
+    schemas["GenerateRequest"]["properties"]["model"]["enum"] = names;
+  else
+    spec["paths"].erase("/generate");
+  translation["properties"]["alternatives"]["maximum"] = options_.max_alternatives;
+  schemas["GenerateRequest"]["properties"]["length"]["maximum"] = options_.max_length;
+  for (const char* texts : {"Texts", "FormTexts"}) {
+    schemas[texts]["anyOf"][0]["maxLength"] = options_.max_characters;
+    schemas[texts]["anyOf"][1]["maxItems"] = options_.max_items;
+  }
+  return json_answer(spec);
+}
+
 HttpAnswer Service::detect(const Json& parameters) const {
   TranslateCall call;
   read_texts(parameters, options_, call);
@@ -169,10 +204,14 @@ void Service::translate(const Exchange& exchange, const Json& parameters, bool a
   });
   if (as_stream)
     exchange->begin(event_stream());
-  own->job->begin([this, exchange, own, as_stream] {
+  own->job->begin([this, exchange, own, as_stream, under_way = under_way()]() mutable {
     end(exchange, *own, as_stream);
-    leave(*own);
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_ -= own->job->sentences();
+    }
     own->job = nullptr;
+    under_way = nullptr;
   });
 }
 
@@ -224,19 +263,21 @@ void Service::admit(const Translation& translation) {
   if (waiting_ > 0 && waiting_ + own > options_.max_waiting)
     throw CallError(429, "Too many requests wait", 1);
   waiting_ += own;
-  ++jobs_;
 }
 
-void Service::leave(const Translation& translation) {
+std::shared_ptr<void> Service::under_way() {
   const std::lock_guard lock(mutex_);
-  waiting_ -= translation.job->sentences();
-  if (--jobs_ == 0)
-    ended_.notify_all();
+  ++under_way_;
+  return {nullptr, [this](void*) {
+            const std::lock_guard lock(mutex_);
+            if (--under_way_ == 0)
+              ended_.notify_all();
+          }};
 }
 
 void Service::wait() {
   std::unique_lock lock(mutex_);
-  ended_.wait(lock, [&] { return jobs_ == 0; });
+  ended_.wait(lock, [&] { return under_way_ == 0; });
 }
 
 void Service::end(const Exchange& exchange, const Translation& translation, bool as_stream) {
@@ -299,12 +340,8 @@ void Service::inspect(const Exchange& exchange, const Json& parameters) {
   Json json = Json::object();
   if (call.source == "auto")
     json["detectedLanguage"] = detected[0];
-  try {
-    json.update(inspection_json(
-        probe_translated(find_model(folder), {call.texts[0], "q", kMostInspected}, translate)));
-  } catch (const UsageError& error) {
-    throw CallError(400, error.what());
-  }
+  json.update(inspection_json(probe_translated(
+      find_model(folder), {call.texts[0], "q", kMostInspected, /*is_cut=*/true}, translate)));
   exchange->answer(json_answer(json));
 }
 

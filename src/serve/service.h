@@ -29,6 +29,8 @@ class Service {
 
   HttpAnswer languages() const;
   HttpAnswer settings() const;
+  /// OpenAPI 3.1, with the languages and limits that are here.
+  HttpAnswer spec() const;
   HttpAnswer detect(const Json& parameters) const;
 
   /// Answers later, in one piece or as events.
@@ -39,7 +41,9 @@ class Service {
   /// Answers before it returns. Opens the model's file once more: in a thread that does it alone.
   void inspect(const Exchange& exchange, const Json& parameters);
 
-  /// Waits until nothing is under way; those whose clients are gone have been cancelled.
+  /// Something is under way until the object that this gives is gone.
+  std::shared_ptr<void> under_way();
+  /// Waits until nothing is under way, for which those without clients must have been cancelled.
   void wait();
 
   Models& models() { return models_; }
@@ -54,7 +58,6 @@ class Service {
   std::string source_of(const TranslateCall& call, const std::string& text, Json& detected) const;
   size_t model_between(const std::string& source, const std::string& target) const;
   void admit(const Translation& translation);
-  void leave(const Translation& translation);
   void end(const Exchange& exchange, const Translation& translation, bool as_stream);
   Json outcome(const Translation& translation);
 
@@ -64,7 +67,7 @@ class Service {
   Models models_;
   std::mutex mutex_;  // of these:
   std::condition_variable ended_;
-  int64_t jobs_ = 0;
+  int64_t under_way_ = 0;
   int64_t waiting_ = 0;  // sentences of all jobs
 };
 

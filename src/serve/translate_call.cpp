@@ -91,11 +91,9 @@ std::string text_parameter(const Json& parameters, const char* name, const std::
   const auto found = parameters.find(name);
   if (found == parameters.end() || found->is_null())
     return standard;
-  if (found->is_string())
-    return found->get<std::string>();
-  if (found->is_number() || found->is_boolean())
-    return found->dump();
-  bad(std::string("Invalid request: ") + name + " must be a text");
+  if (!found->is_string())
+    bad(std::string("Invalid request: ") + name + " must be a text");
+  return found->get<std::string>();
 }
 
 void read_texts(const Json& parameters, const ServeOptions& limits, TranslateCall& call) {
@@ -123,10 +121,21 @@ void read_texts(const Json& parameters, const ServeOptions& limits, TranslateCal
 
 namespace {
 
-/// A whole number, or a text that is one.
+/// A number, true or false: of JSON as it is, of a form as a text. Lists and objects are texts
+/// that are none of these.
+std::string scalar_parameter(const Json& parameters, const char* name, const Json& standard) {
+  const auto found = parameters.find(name);
+  const bool is_said = found != parameters.end() && !found->is_null();
+  const Json& value = is_said ? *found : standard;
+  std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
+  if (value.is_number_float() && text.ends_with(".0"))
+    text.resize(text.size() - 2);
+  return text;
+}
+
 int64_t whole_parameter(
     const Json& parameters, const char* name, int64_t standard, int64_t least, int64_t most) {
-  const std::string text = text_parameter(parameters, name, std::to_string(standard));
+  const std::string text = scalar_parameter(parameters, name, standard);
   const char* const end = text.data() + text.size();
   int64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -145,10 +154,7 @@ int64_t whole_parameter(
 
 double number_parameter(
     const Json& parameters, const char* name, double standard, double least, double most) {
-  const auto found = parameters.find(name);
-  if (found == parameters.end() || found->is_null())
-    return standard;
-  const std::string text = text_parameter(parameters, name);
+  const std::string text = scalar_parameter(parameters, name, standard);
   const char* const end = text.data() + text.size();
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -166,10 +172,10 @@ double number_parameter(
 }
 
 bool flag_parameter(const Json& parameters, const char* name) {
-  const std::string text = text_parameter(parameters, name, "false");
-  if (text != "true" && text != "false" && text != "1" && text != "0")
+  const std::string text = scalar_parameter(parameters, name, false);
+  if (text != "true" && text != "false")
     bad(concat("Invalid request: ", name, " must be true or false, but got ", text));
-  return text == "true" || text == "1";
+  return text == "true";
 }
 
 }  // namespace
@@ -182,7 +188,7 @@ TranslateCall read_translate_call(const Json& parameters, const ServeOptions& li
     if (value->empty())
       bad(std::string("Invalid request: missing ") + name + " parameter");
   }
-  const std::string format = text_parameter(parameters, "format", "text");
+  const std::string format = scalar_parameter(parameters, "format", "text");
   if (format != "text" && format != "html")
     bad("Invalid request: format must be text or html, but got " + format);
   call.format = format == "html" ? DocumentFormat::kHtml : DocumentFormat::kText;
@@ -193,7 +199,7 @@ TranslateCall read_translate_call(const Json& parameters, const ServeOptions& li
 
 GenerateCall read_generate_call(const Json& parameters, const ServeOptions& limits) {
   GenerateCall call;
-  if (!parameters.contains("prompt"))
+  if (!parameters.contains("prompt") || parameters["prompt"].is_null())
     bad("Invalid request: missing prompt parameter");
   GenerationRequest& request = call.request;
   request.prompt = text_parameter(parameters, "prompt");
@@ -211,8 +217,8 @@ GenerateCall read_generate_call(const Json& parameters, const ServeOptions& limi
   sampling.top_p = number_parameter(parameters, "top_p", 1, 0, 1);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   sampling.top_k = whole_parameter(parameters, "top_k", 0, 0, kMost);
-  if (parameters.contains("seed"))
-    sampling.seed = static_cast<uint64_t>(whole_parameter(parameters, "seed", 1, 0, kMost));
+  if (parameters.contains("seed") && !parameters["seed"].is_null())
+    sampling.seed = static_cast<uint64_t>(whole_parameter(parameters, "seed", 0, 0, kMost));
   call.wants_stream = flag_parameter(parameters, "stream");
   return call;
 }

@@ -17,7 +17,7 @@ namespace seqconv::internal {
 /// CallError 400 for JSON that is none or nested deeper than 64, 415 for other types of bodies.
 Json read_parameters(const HttpRequest& request);
 
-/// One parameter as text; a number as it is written. CallError 400 for lists and objects.
+/// One parameter that is a text. CallError 400 for anything else.
 /// `standard` where it is missing or null.
 std::string text_parameter(
     const Json& parameters, const char* name, const std::string& standard = "");

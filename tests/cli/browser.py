@@ -1,4 +1,4 @@
-"""Headless Chromium, driven over a pipe by the DevTools protocol; and a server with a page.
+"""Headless Chromium, driven over a pipe by the DevTools protocol.
 
 Needs Debian's chromium (tools/setup.sh --python-tests), or CHROMIUM.
 """
@@ -7,7 +7,6 @@ import base64
 import contextlib
 import json
 import os
-import re
 import select
 import shutil
 import subprocess
@@ -186,23 +185,3 @@ class Tab:
                 packed += png[place + 8:place + 8 + size]
             place += size + 12
         return len(set(zlib.decompress(packed)))
-
-
-@contextlib.contextmanager
-def served(program, *arguments):
-    """The address of a server that runs meanwhile."""
-    server = subprocess.Popen(
-        [os.fspath(program), "serve", "--port", "0", *map(os.fspath, arguments)],
-        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    try:
-        heard = []
-        for line in server.stderr:
-            heard.append(line)
-            if found := re.search(r"serves at (http://\S+)", line):
-                yield found[1]
-                return
-        raise AssertionError("".join(heard))
-    finally:
-        server.terminate()
-        server.stderr.close()
-        server.wait(SECONDS)

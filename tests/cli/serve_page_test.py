@@ -19,9 +19,9 @@ import urllib.request
 
 sys.path.insert(0, os.fspath(pathlib.Path(__file__).parent))
 import support
-from browser import CHROMIUM, SKIPPED, Browser, served
+from browser import CHROMIUM, SKIPPED, Browser
+from serve_support import FOLDERS, Server
 
-FOLDERS = support.ROOT / "tests" / "model" / "folders"
 ASSETS = support.ROOT / "src" / "serve" / "assets"
 FILES = sorted(path for path in ASSETS.iterdir() if path.suffix != ".json")
 MODELS = ["--model", f"de-en={FOLDERS / 'translation_1'}",
@@ -110,7 +110,7 @@ class Serving(unittest.TestCase):
     def setUpClass(cls):
         if cls.needs_browser and CHROMIUM is None:
             raise unittest.SkipTest("there is no chromium")
-        cls.url = cls.enterClassContext(served(support.PROGRAM, *cls.arguments)) + "/"
+        cls.url = cls.enterClassContext(Server(*cls.arguments)).url + "/"
         if cls.needs_browser:
             cls.browser = Browser()
             cls.addClassCleanup(cls.browser.close)
@@ -202,10 +202,11 @@ class Files(Serving):
         for weights in found["crossAttention"]:
             self.assertEqual((weights["rows"], weights["width"]),
                              (len(symbols["written"]), len(symbols["source"])))
-        with self.assertRaises(urllib.error.HTTPError) as refused:
-            posted(self.url + "inspect", q="zo " * 200, source="de", target="en")
-        self.assertEqual(refused.exception.code, 400)
-        self.assertIn("at most 100", json.load(refused.exception)["error"])
+        long = posted(self.url + "inspect", q="zo " * 200, source="de", target="en")
+        self.assertEqual(len(long["symbols"]["source"]), 101)
+        self.assertIn("200 symbols, of which the first 100", long["notes"][0])
+        empty = posted(self.url + "inspect", q="", source="de", target="en")
+        self.assertEqual(empty["symbols"]["source"], ["</s>"])
 
 
 class Translating(Serving):
@@ -371,11 +372,12 @@ class Inspecting(Serving):
         tab.wait("document.querySelector('.says').textContent.includes('→')")
         self.assert_quiet(tab)
 
-    def test_a_sentence_that_is_too_long_is_refused_in_words(self):
+    def test_a_sentence_that_is_too_long_is_cut_and_words_say_so(self):
         tab = self.opened("#inspect?source=de&target=en")
         tab.type("#sentence", "zo " * 200)
         tab.click("#inspect-form button")
-        tab.wait("document.getElementById('error').textContent.includes('at most 100')")
+        tab.wait("document.getElementById('layers').textContent.includes('the first 100')")
+        self.assert_quiet(tab)
 
 
 class Writing(Serving):

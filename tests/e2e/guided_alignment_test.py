@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Trains a small model with guided alignment on made-up languages, and compares the
-alignments that `seqconv translate` writes with those that the languages were made by.
+alignments that `seqconv translate` writes with those that the languages were made by; then
+`seqconv serve` must put a tag of HTML around the words that its word became.
 
     python3 guided_alignment_test.py PROGRAM          # one seed, as the test does
     python3 guided_alignment_test.py PROGRAM --table  # each mixer, two seeds, with and without
@@ -10,7 +11,9 @@ adjectives stand behind their nouns, and verbs are one word; in the other tens c
 adjectives too, and verbs have a particle that is shared by several.
 """
 import json
+import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -60,6 +63,7 @@ beam = 1
 """
 PAIRS, HELD_OUT = 4000, 300
 LEAST = 0.95  # of precision, recall and sentences
+LEAST_TAGS = 0.9
 KERNEL_SIZES = {"lightconv": 3, "dynamicconv": 3}
 MAX_OFFSETS = {"talk": 3}
 
@@ -134,6 +138,36 @@ def figures(program, folder, seed, weight, blocks):
     return both / max(found, 1), both / max(known, 1), right / HELD_OUT
 
 
+def tagged_share(program, folder):
+    """The share of tags around a word of a sentence that come out around its words; `folder` is
+    that of figures()."""
+    os.environ["SEQCONV_BINARY_DIR"] = str(pathlib.Path(program).resolve().parents[1])
+    sys.path.insert(0, str(ROOT / "tests/cli"))
+    from serve_support import Server
+
+    draw, texts, wanted = Draw("test 1"), [], []
+    for _ in range(HELD_OUT):
+        source, target, links = sentence(draw)
+        word = draw.below(len(source))
+        own = sorted(t for s, t in links if s == word)
+        texts.append(" ".join(f"<b>{w}</b>" if i == word else w for i, w in enumerate(source)))
+        wanted.append((target, own))
+    with Server("--model", f"de-en={folder / 'model'}") as server:
+        status, answer = server.post(
+            "/translate", q=texts, source="de", target="en", format="html")
+        assert status == 200, answer
+    right = known = 0
+    for html, (target, own) in zip(answer["translatedText"], wanted):
+        plain = re.sub("</?b>", "", html).split()
+        if plain != target or not own or own[-1] - own[0] + 1 != len(own):
+            continue
+        known += 1
+        inner = re.search("<b>(.*)</b>", html)[1]
+        right += inner.split() == [target[t] for t in own]
+    assert known > HELD_OUT / 2, known
+    return right / known
+
+
 def table(program, folder):
     for mixer in ("lightconv", "dynamicconv", "talk", "self_attention"):
         for seed in (1, 2):
@@ -153,6 +187,9 @@ def main():
         print("precision %.3f, recall %.3f, sentences %.3f" % found)
         for what, share in zip(("precision", "recall", "sentences"), found):
             assert share >= LEAST, f"{what} must be at least {LEAST}, but is {share:.3f}"
+        share = tagged_share(program, folder / "run")
+        print("tags around their words %.3f" % share)
+        assert share >= LEAST_TAGS, f"tags: at least {LEAST_TAGS}, but got {share:.3f}"
 
 
 if __name__ == "__main__":

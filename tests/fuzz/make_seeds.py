@@ -129,6 +129,15 @@ MADE_UP = {
     "moses": [b"\0Don't pay $3.50, \"Mr. Smith\" & <co>!",
               "\x0bL'homme s'en va : \u00ab oui \u00bb 1,5 %".encode(),
               "\x13\u4f60\u597d\uff0c world-wide ...".encode()],
+    "html": [b"<p>The <b>dog</b> &amp; <i>cat<br></i> run.<!-- x --><script>a<b</script>",
+             b"<table><tr><td title='a &lt; b'>x<p translate=no>y<td><a href=#>z</table></p>",
+             b"<svg><a>x</a></svg><pre>y</pre><code>z</code> w<img alt=\"v\"><b><i></b>u</i>",
+             "<!DOCTYPE html><html><body><ruby>\u6f22<rt>kan</rt></ruby> \u5b57</body>".encode()],
+    "sentences": ["Dr. Meier kam am 3. Oktober. \u00abJa.\u00bb (Nein!)\r\n\u4f60\u597d\u3002 a.B".encode(),
+                  b"\xff.\xc3 A.\x00\x0b 3.5 e.g. x"],
+    "call": [b'\0{"q": ["ein", "zwei"], "source": "de", "target": "en", "alternatives": "2"}',
+             b"\1q=a+b%C3%BC&q=c&source=auto&target=en&format=html&prompt=x&top_p=.5",
+             b'\0{"prompt": "x", "length": 3, "temperature": 1e-3, "seed": 7, "stream": true}'],
 }
 
 # Where the tests have more of a kind.

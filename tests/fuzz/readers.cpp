@@ -21,13 +21,17 @@
 #include "cli/verbs/request_reader.h"
 #include "model/model_description.h"
 #include "pipeline/shortlist.h"
+#include "serve/answers.h"
+#include "serve/translate_call.h"
 #include "text/bpe.h"
 #include "text/corpus/fairseq_data.h"
 #include "text/documents.h"
 #include "text/line_reader.h"
+#include "text/markup/html.h"
 #include "text/moses.h"
 #include "text/packed_text.h"
 #include "text/segmenter.h"
+#include "text/sentences.h"
 #include "train/saved_state.h"
 
 namespace seqconv::internal::fuzz {
@@ -289,6 +293,54 @@ void read_tokens(std::string_view bytes) {
   detokenizer.detokenize(replace_invalid_utf8(bytes));
 }
 
+/// As a document that is translated into itself.
+void read_document(std::string_view bytes) {
+  const std::string text = replace_invalid_utf8(bytes);
+  const HtmlText html(text);
+  std::vector<RunTranslation> same, upper;
+  for (const std::string_view run : html.texts()) {
+    require(!run.empty() && is_utf8(run), "runs are text");
+    same.push_back({std::string(run), {}});
+    upper.push_back({"<b>&amp; \"'", {}});
+  }
+  require(is_utf8(html.with(same)), "a document is UTF-8");
+  const std::string escaped = html.with(upper);
+  const HtmlText again(escaped);
+  require(
+      is_utf8(again.with(std::vector<RunTranslation>(again.texts().size()))),
+      "a translated document is a document");
+}
+
+void read_sentences(std::string_view bytes) {
+  for (const char* language : {"", "de", "ja"}) {
+    std::string joined;
+    for (const std::string_view sentence : split_sentences(bytes, language)) {
+      require(!sentence.empty(), "a sentence has bytes");
+      joined += sentence;
+    }
+    require(joined == bytes, "sentences are all of a text");
+  }
+}
+
+/// The first byte chooses the type of the body.
+void read_http_request(std::string_view bytes) {
+  static constexpr const char* kTypes[] = {
+      "application/json", "application/x-www-form-urlencoded", "", "text/plain"};
+  HttpRequest request;
+  request.content_type = kTypes[bytes.empty() ? 0 : static_cast<uint8_t>(bytes[0]) % 4];
+  request.body = bytes.substr(std::min<size_t>(1, bytes.size()));
+  request.query = request.body;
+  try {
+    const Json parameters = read_parameters(request);
+    for (const std::string& text : read_translate_call(parameters, {}).texts)
+      require(is_utf8(text), "texts are UTF-8");
+    read_generate_call(parameters, {});
+  } catch (const CallError& error) {
+    require(error.status() == 400 || error.status() == 415, "a bad request is told as one");
+    require(!error_answer(error.status(), error.what()).body.empty(), "an answer says why");
+  }
+}
+
 constexpr Reader kReaders[] = {
     {"safetensors", read_safetensors},
     {"config", read_model_folder},
@@ -305,6 +357,9 @@ constexpr Reader kReaders[] = {
     {"shortlist", read_shortlist},
     {"utf8", read_utf8},
     {"moses", read_tokens},
+    {"html", read_document},
+    {"sentences", read_sentences},
+    {"call", read_http_request},
 };
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include "serve/client.h"
 #include "serve/url.h"
-#include "tests/serve/client.h"
 
 namespace seqconv::internal {
 namespace {

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
+#include "base/error.h"
 #include "support/errors.h"
 
 namespace seqconv::internal {
@@ -126,6 +128,49 @@ TEST(HtmlText, RefusesWhatNestsTooDeep) {
   EXPECT_EQ(
       error_of([] { HtmlText("a\xFF"); }),
       "[html] text must be UTF-8, but got ill-formed bytes at 1");
+}
+
+/// Words in another order, some of them twice or not at all, with the true alignment.
+TEST(HtmlText, PutsTagsOnTheRightWordsWhenAlignmentsAreTrue) {
+  std::mt19937 random(7);
+  const auto below = [&](size_t n) { return random() % n; };
+  int count = 0;
+  for (int turn = 0; turn < 20'000; ++turn) {
+    const size_t words = 1 + below(8);
+    std::vector<size_t> order;
+    for (size_t i = 0; i < words; ++i)
+      for (size_t copies = below(6) == 0 ? below(3) : 1; copies > 0; --copies)
+        order.push_back(i);
+    std::shuffle(order.begin(), order.end(), random);
+    const size_t begin = below(words), end = begin + 1 + below(words - begin);
+    std::string html, text;
+    std::vector<ByteRange> places;
+    for (size_t i = 0; i < words; ++i) {
+      html += concat(i > 0 ? " " : "", i == begin ? "<b>" : "", "w", i, i + 1 == end ? "</b>" : "");
+      text += i > 0 ? " " : "";
+      places.push_back({static_cast<int64_t>(text.size()), static_cast<int64_t>(text.size() + 2)});
+      text += concat("w", i);
+    }
+    RunTranslation translation;
+    std::string wanted;
+    const auto is_inside = [&](size_t i) { return order[i] >= begin && order[i] < end; };
+    int stretches = 0;
+    for (size_t i = 0; i < order.size(); ++i) {
+      const bool opens = is_inside(i) && (i == 0 || !is_inside(i - 1));
+      const bool closes = is_inside(i) && (i + 1 == order.size() || !is_inside(i + 1));
+      stretches += opens ? 1 : 0;
+      translation.text += i > 0 ? " " : "";
+      const auto at = static_cast<int64_t>(translation.text.size());
+      translation.aligned.push_back({places[order[i]], {at, at + 2}});
+      translation.text += concat("t", order[i]);
+      wanted += concat(i > 0 ? " " : "", opens ? "<b>" : "", "t", order[i], closes ? "</b>" : "");
+    }
+    if (stretches != 1)  // one tag cannot be in two places
+      continue;
+    ++count;
+    ASSERT_EQ(HtmlText(html).with({translation}), wanted) << html;
+  }
+  EXPECT_GT(count, 5'000);
 }
 
 /// The tags of a document, each with those around it, in no order.
