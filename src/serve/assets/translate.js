@@ -69,6 +69,7 @@ function show(text, source, alignments) {
   const html = format() === "html";
   words.show(source, text, alignments);
   translation.classList.toggle("code", html);
+  find("hint").hidden = html;
   render(html ? text : "");
   shown = text;
   find("copy").disabled = !text;
