@@ -19,6 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Optional;
 using ::testing::Pair;
 using ::testing::StartsWith;
 
@@ -187,6 +188,20 @@ TEST(Forms, AreRead) {
       ElementsAre(
           Pair("q", "a b+"), Pair("q", ""), Pair("x", ""), Pair("", "y"), Pair("z", "%zz%4")));
   EXPECT_THAT(read_form(""), IsEmpty());
+}
+
+TEST(Forms, OfPartsAreRead) {
+  const std::string type = "multipart/form-data; boundary=\"x y\"";
+  const std::string body =
+      "--x y\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\na\r\n--b\r\n--x y\r\n"
+      "content-disposition: form-data; filename=\"name=z\"; name=target\r\nX: y\r\n\r\n\r\n--x y--\r\n";
+  EXPECT_THAT(
+      read_multipart_form(body, type),
+      Optional(ElementsAre(Pair("q", "a\r\n--b"), Pair("target", ""))));
+  EXPECT_THAT(read_multipart_form("--x y--", type), Optional(IsEmpty()));
+  for (size_t size = 0; size + 4 < body.size(); ++size)
+    EXPECT_EQ(read_multipart_form(body.substr(0, size), type), std::nullopt) << size;
+  EXPECT_EQ(read_multipart_form(body, "multipart/form-data"), std::nullopt);
 }
 
 }  // namespace
