@@ -41,7 +41,8 @@ std::optional<std::vector<std::pair<std::string, std::string>>> read_multipart_f
     if (head == text.npos || end == text.npos || head + 2 > end)
       return std::nullopt;
     const size_t begin = std::min(head + 4, end);
-    fields.emplace_back(parameter_of(text.substr(0, head), "name"), text.substr(begin, end - begin));
+    fields.emplace_back(
+        parameter_of(text.substr(0, head), "name"), text.substr(begin, end - begin));
     text.remove_prefix(end + delimiter.size());
   }
   if (!text.starts_with("--"))
