@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "serve/answers.h"
 #include "serve/languages.h"
 
 #ifdef SEQCONV_CLD2
@@ -13,6 +14,8 @@ namespace seqconv::internal {
 namespace {
 
 #ifdef SEQCONV_CLD2
+
+constexpr bool kDetects = true;
 
 /// The codes that CLD2 gives, in ours.
 std::string code_of(CLD2::Language language) {
@@ -52,6 +55,8 @@ std::vector<DetectedLanguage> likely(std::string_view text, bool is_html) {
 
 #else
 
+constexpr bool kDetects = false;
+
 std::vector<DetectedLanguage> likely(std::string_view, bool) {
   return {};
 }
@@ -69,6 +74,8 @@ bool means(const std::string& found, std::string_view allowed) {
 
 std::vector<DetectedLanguage> detect_language(
     std::string_view text, const std::vector<std::string>& allowed, bool is_html) {
+  if (!kDetects && allowed.size() > 1)
+    throw CallError(400, "This server cannot detect languages: source must be a code");
   std::vector<DetectedLanguage> detected;
   for (const DetectedLanguage& found : likely(text, is_html))
     for (const std::string& code : allowed)

@@ -13,7 +13,7 @@ struct DetectedLanguage {
 
 /// The languages that a text may be in, of those that are allowed, the likeliest first. Never
 /// empty where some are allowed: text of a few letters, or of other languages, has confidence 0.
-/// A build without language detection has confidence 0 always.
+/// CallError 400 where there is a choice and the build has no detection (SEQCONV_DETECTION).
 std::vector<DetectedLanguage> detect_language(
     std::string_view text, const std::vector<std::string>& allowed, bool is_html);
 

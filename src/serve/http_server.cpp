@@ -97,6 +97,15 @@ class HttpServer::Impl {
   };
   using Request = http::request_parser<http::string_body>;
 
+  /// A part of what all bodies may have.
+  struct BodyShare {
+    BodyShare(int64_t& bodies, int64_t bytes) : all(bodies), own(bytes) { all += own; }
+    BodyShare(const BodyShare&) = delete;
+    ~BodyShare() { all -= own; }
+    int64_t& all;
+    const int64_t own;
+  };
+
   void begin_to_stop() {
     if (std::exchange(is_stopping_, true))
       return;
@@ -190,6 +199,15 @@ class HttpServer::Impl {
         error)
       co_return co_await refuse(*connection, status_of(error), start);
     is_idle = false;
+    const auto size = parser.content_length();
+    const int64_t most = limits_.body_bytes;
+    const BodyShare share(
+        bodies_,
+        size                   ? std::min(static_cast<int64_t>(*size), most)
+            : parser.chunked() ? most
+                               : 0);
+    if (bodies_ > limits_.all_bodies_bytes)
+      co_return co_await refuse(*connection, 503, start);
     stream.expires_after(duration(limits_.body_seconds));
     if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
       http::response<http::empty_body> more(http::status::continue_, parser.get().version());
@@ -391,6 +409,7 @@ class HttpServer::Impl {
   double drain_seconds_ = 0;
   bool is_stopping_ = false;
   std::atomic<int64_t> count_{0};
+  int64_t bodies_ = 0;           // bytes of requests that are under way
   std::list<Connection*> open_;  // the one that has been idle longest first
 };
 

@@ -14,10 +14,11 @@ struct HttpLimits {
   int64_t connections = 1024;  ///< at a time; the one that is idle longest makes room
   int64_t header_bytes = 16 << 10;
   int64_t body_bytes = 2 << 20;
-  double idle_seconds = 60;    ///< until the first byte of a request
-  double header_seconds = 10;  ///< from there until its header is whole
-  double body_seconds = 30;    ///< and from there until its body is
-  double write_seconds = 30;   ///< for each piece of an answer
+  int64_t all_bodies_bytes = 256 << 20;  ///< of requests that are not answered yet
+  double idle_seconds = 60;              ///< until the first byte of a request
+  double header_seconds = 10;            ///< from there until its header is whole
+  double body_seconds = 30;              ///< and from there until its body is
+  double write_seconds = 30;             ///< for each piece of an answer
 };
 
 /// A request, whole.

@@ -54,7 +54,7 @@ HttpAnswer refusal(unsigned status) {
     case 431:
       return error_answer(status, "The header is too large");
     case 503:
-      return error_answer(status, "There are too many connections", 1);
+      return error_answer(status, "There are too many connections, or too large requests", 1);
     default:
       return error_answer(status, "The request is no HTTP");
   }

@@ -29,9 +29,11 @@ void add_field(Json& parameters, const std::string& name, const std::string& val
     parameters[name] = Json::array({parameters[name], value});
 }
 
-void add_form(std::string_view form, Json& parameters) {
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+void add_form(const Fields& fields, Json& parameters) {
   Json own = Json::object();
-  for (const auto& [name, value] : read_form(form)) {
+  for (const auto& [name, value] : fields) {
     if (find_invalid_utf8(value) != value.npos)
       bad("Invalid request: " + name + " must be UTF-8");
     add_field(own, name, value);
@@ -39,6 +41,13 @@ void add_form(std::string_view form, Json& parameters) {
   for (const auto& [name, value] : own.items())
     if (!parameters.contains(name))
       parameters[name] = value;
+}
+
+Fields read_parts(const HttpRequest& request) {
+  auto fields = read_multipart_form(request.body, request.content_type);
+  if (!fields)
+    bad("Invalid request: the form of parts is not whole");
+  return *std::move(fields);
 }
 
 Json read_json(const std::string& body) {
@@ -80,10 +89,12 @@ Json read_parameters(const HttpRequest& request) {
   if (type == "application/json" || (type.empty() && request.body.starts_with('{')))
     parameters = read_json(request.body);
   else if (type == "application/x-www-form-urlencoded" || type.empty())
-    add_form(request.body, parameters);
+    add_form(read_form(request.body), parameters);
+  else if (type == "multipart/form-data")
+    add_form(read_parts(request), parameters);
   else if (!request.body.empty())
     throw CallError(415, "The body must be JSON or a form, but got " + type);
-  add_form(request.query, parameters);
+  add_form(read_form(request.query), parameters);
   return parameters;
 }
 

@@ -12,7 +12,43 @@ int digit_of(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
+/// The value of a parameter of a header, in quotes or without: "b" of 'x; name="b"; y=1'.
+std::string_view parameter_of(std::string_view header, std::string_view name) {
+  for (size_t at = header.find(name); at != header.npos; at = header.find(name, at + 1)) {
+    std::string_view rest = header.substr(at + name.size());
+    const bool begins = at > 0 && (header[at - 1] == ' ' || header[at - 1] == ';');
+    if (!begins || !rest.starts_with('='))
+      continue;
+    rest.remove_prefix(1);
+    if (rest.starts_with('"'))
+      return rest.substr(1, std::min(rest.find('"', 1), rest.size()) - 1);
+    return rest.substr(0, rest.find_first_of("; \r\n"));
+  }
+  return {};
+}
+
 }  // namespace
+
+std::optional<std::vector<std::pair<std::string, std::string>>> read_multipart_form(
+    std::string_view text, std::string_view content_type) {
+  const std::string delimiter = "\r\n--" + std::string(parameter_of(content_type, "boundary"));
+  if (delimiter.size() == 4 || !text.starts_with(std::string_view(delimiter).substr(2)))
+    return std::nullopt;
+  text.remove_prefix(delimiter.size() - 2);
+  std::vector<std::pair<std::string, std::string>> fields;
+  while (text.starts_with("\r\n")) {
+    const size_t head = text.find("\r\n\r\n"), end = text.find(delimiter, 2);
+    if (head == text.npos || end == text.npos || head + 2 > end)
+      return std::nullopt;
+    const size_t begin = std::min(head + 4, end);
+    fields.emplace_back(
+        parameter_of(text.substr(0, head), "name"), text.substr(begin, end - begin));
+    text.remove_prefix(end + delimiter.size());
+  }
+  if (!text.starts_with("--"))
+    return std::nullopt;
+  return fields;
+}
 
 std::string decode_url(std::string_view text) {
   std::string decoded;

@@ -58,6 +58,13 @@ EXCHANGES = [
      200, {"translatedText": [MIRA, ZO]}),
     ("query string", post("/translate", query=[("q", "dalan mira"), ("source", "de"),
                                                ("target", "en")]), 200, {"translatedText": MIRA}),
+    ("form of parts", post("/translate", type="multipart/form-data; boundary=b", body=(
+        b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\nzo\r\n'
+        b'--b\r\nContent-Disposition: form-data; name="source"\r\n\r\nde\r\n'
+        b'--b\r\nContent-Disposition: form-data; name="target"\r\n\r\nen\r\n--b--\r\n')), 200,
+     {"translatedText": ZO}),
+    ("half a form of parts", post("/translate", type="multipart/form-data; boundary=b", body=(
+        b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\nzo')), 400, error("whole")),
     ("query and form", post("/translate", query=[("source", "de"), ("target", "en")],
                             form=[("q", "zo")]), 200, {"translatedText": ZO}),
     ("the body goes before the query", post("/translate", query=[("target", "zz")], json={

@@ -325,7 +325,10 @@ void read_sentences(std::string_view bytes) {
 /// The first byte chooses the type of the body.
 void read_http_request(std::string_view bytes) {
   static constexpr const char* kTypes[] = {
-      "application/json", "application/x-www-form-urlencoded", "", "text/plain"};
+      "application/json",
+      "application/x-www-form-urlencoded",
+      "multipart/form-data; boundary=b",
+      "text/plain"};
   HttpRequest request;
   request.content_type = kTypes[bytes.empty() ? 0 : static_cast<uint8_t>(bytes[0]) % 4];
   request.body = bytes.substr(std::min<size_t>(1, bytes.size()));

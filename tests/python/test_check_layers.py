@@ -12,7 +12,7 @@ OPS = {"include/seqconv/ops/talk.h": "#include <ATen/core/Tensor.h>\n"}
 class CheckLayers(unittest.TestCase):
     def expect(self, files, *errors, arrows=0):
         printed, code = check(TOOL, files)
-        self.assertEqual(printed, [*errors, f"11 layers, {arrows} arrows, 0 circles"])
+        self.assertEqual(printed, [*errors, f"12 layers, {arrows} arrows, 0 circles"])
         self.assertEqual(code, 1 if errors else 0)
 
     def test_includes_that_point_downward_are_right(self):

@@ -19,6 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Optional;
 using ::testing::Pair;
 using ::testing::StartsWith;
 
@@ -142,6 +143,24 @@ TEST_F(HttpServerTest, MakesRoomForNewConnectionsByIdleOnes) {
   EXPECT_LE(server_->connections(), 9);
 }
 
+TEST_F(HttpServerTest, BoundsTheBodiesOfAllRequests) {
+  limits_.all_bodies_bytes = 1000;
+  start();
+  const Client first(server_->port());
+  first.send("POST /later HTTP/1.1\r\nContent-Length: 600\r\n\r\n" + std::string(600, 'x'));
+  const auto exchange = later_.get_future().get();
+  const std::string second =
+      "POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 500\r\n\r\n" + std::string(500, 'x');
+  EXPECT_THAT(answer_to(second), EndsWith("refused 503"));
+  exchange->answer({200, "text/plain", "late", {}});
+  EXPECT_THAT(first.read("late"), EndsWith("late"));
+  // Its share is free soon after the client has read the answer.
+  std::string answer;
+  for (int turn = 0; turn < 100 && !answer.starts_with("HTTP/1.1 200"); ++turn)
+    answer = answer_to(second);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+}
+
 TEST_F(HttpServerTest, TellsThatAClientHasLeft) {
   start();
   auto client = std::make_unique<Client>(server_->port());
@@ -187,6 +206,21 @@ TEST(Forms, AreRead) {
       ElementsAre(
           Pair("q", "a b+"), Pair("q", ""), Pair("x", ""), Pair("", "y"), Pair("z", "%zz%4")));
   EXPECT_THAT(read_form(""), IsEmpty());
+}
+
+TEST(Forms, OfPartsAreRead) {
+  const std::string type = "multipart/form-data; boundary=\"x y\"";
+  const std::string body =
+      "--x y\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\na\r\n--b\r\n--x y\r\n"
+      "content-disposition: form-data; filename=\"name=z\"; name=target\r\nX: y\r\n\r\n\r\n--x "
+      "y--\r\n";
+  EXPECT_THAT(
+      read_multipart_form(body, type),
+      Optional(ElementsAre(Pair("q", "a\r\n--b"), Pair("target", ""))));
+  EXPECT_THAT(read_multipart_form("--x y--", type), Optional(IsEmpty()));
+  for (size_t size = 0; size + 4 < body.size(); ++size)
+    EXPECT_EQ(read_multipart_form(body.substr(0, size), type), std::nullopt) << size;
+  EXPECT_EQ(read_multipart_form(body, "multipart/form-data"), std::nullopt);
 }
 
 }  // namespace
