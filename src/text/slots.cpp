@@ -76,13 +76,14 @@ std::string stand_in(size_t slot) {
   return concat(kStandIn, static_cast<char>(kFirst + 1 + slot));
 }
 
-std::string fill_slots(std::string_view text, const Slots& slots) {
-  std::string filled;
+LineInSlots fill_slots(std::string_view text, const Slots& slots) {
+  LineInSlots all;
+  std::string& filled = all.line;
   for (size_t from = 0;;) {
     const size_t at = find_stand_in(text, from);
     filled.append(text.substr(from, at - from));
     if (at == std::string_view::npos)
-      return filled;
+      return all;
     from = at + kReplacement.size();
     const auto slot = static_cast<size_t>(static_cast<unsigned char>(text[from - 1])) - kFirst - 1;
     if (slot == kSlotJoin) {
@@ -90,7 +91,9 @@ std::string fill_slots(std::string_view text, const Slots& slots) {
       from = std::min(text.find_first_not_of(' ', from), text.size());
     } else if (slot < kSlots) {
       const std::string_view spelling = slots.spelling(slot);
+      const size_t begin = filled.size();
       filled += spelling.empty() ? std::string_view(slot_symbols()[slot]) : spelling;
+      all.pieces.push_back({begin, filled.size(), slot});
     }
   }
 }

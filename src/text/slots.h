@@ -40,6 +40,9 @@ class Slots {
   std::vector<std::string> spellings_;
 };
 
+/// Slots of a sentence that has no pieces.
+inline const Slots kNoSlots;
+
 /// A piece of a line, and the slot that carries it.
 struct PieceInSlot {
   size_t begin = 0;  ///< its first byte
@@ -47,6 +50,12 @@ struct PieceInSlot {
   size_t slot = 0;
 
   bool operator==(const PieceInSlot&) const = default;
+};
+
+/// A line and what slots carry of it, from left to right.
+struct LineInSlots {
+  std::string line;
+  std::vector<PieceInSlot> pieces{};
 };
 
 /// The pieces of a clean line whose spelling a slot has, from left to right.
@@ -62,6 +71,6 @@ std::string stand_in(size_t slot);
 
 /// Text whose stand-ins become what they stand for: the spellings, the symbols of slots without
 /// one, and nothing, with no blank on either side, for what joins.
-std::string fill_slots(std::string_view text, const Slots& slots);
+LineInSlots fill_slots(std::string_view text, const Slots& slots);
 
 }  // namespace seqconv::internal

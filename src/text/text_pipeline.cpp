@@ -163,9 +163,13 @@ std::string TextPipeline::join_around_slots(const std::vector<int32_t>& ids) con
   return text;
 }
 
+LineInSlots TextPipeline::decode_pieces(const std::vector<int32_t>& ids, const Slots& slots) const {
+  return fill_slots(preparation_.undo(join_around_slots(ids)), slots);
+}
+
 std::string TextPipeline::decode(const std::vector<int32_t>& ids, const Slots& slots) const {
   if (!vocabulary_->slots().empty())
-    return fill_slots(preparation_.undo(join_around_slots(ids)), slots);
+    return decode_pieces(ids, slots).line;
   std::vector<std::string> symbols;
   for (int32_t id : ids) {
     const std::string& symbol = vocabulary_->symbol(id);

@@ -57,6 +57,8 @@ class TextPipeline {
   /// bytes that break off within a character. Error for ids outside the
   /// vocabulary.
   std::string decode(const std::vector<int32_t>& ids, const Slots& slots = {}) const;
+  /// Does that, and tells where slots stand in the text.
+  LineInSlots decode_pieces(const std::vector<int32_t>& ids, const Slots& slots) const;
   /// The bytes of `text`, a line or what decode() made, that each of its symbols stands for
   /// (text/token_ranges.h).
   std::vector<ByteRange> find_ranges(
