@@ -66,11 +66,12 @@ std::vector<int32_t> usable_slots(
     const TextPipeline& target_text,
     std::span<const int32_t> prefix) {
   const std::vector<int32_t>& slots = target_text.vocabulary().slots();
+  const std::vector<int32_t>& source_slots = source_text.vocabulary().slots();
   std::vector<int32_t> usable;
-  if (slots.empty())
+  if (slots.empty() || source_slots.empty())
     return usable;
   for (size_t slot = 0; slot < kSlots; ++slot)
-    if (std::ranges::find(source, source_text.vocabulary().slots()[slot]) != source.end() ||
+    if (std::ranges::find(source, source_slots[slot]) != source.end() ||
         std::ranges::find(prefix, slots[slot]) != prefix.end())
       usable.push_back(slots[slot]);
   if (!usable.empty())

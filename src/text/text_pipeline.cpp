@@ -82,6 +82,8 @@ void TextPipeline::visit(
     std::span<const PieceInSlot> pieces,
     const TakeSymbol& take,
     const TakeSlot& take_slot) const {
+  if (pieces.empty())
+    return segmenter_->visit(preparation_.apply(line), take);
   size_t begin = 0;
   for (const PieceInSlot& piece : pieces) {
     visit_between({line.substr(begin, piece.begin - begin), begin > 0, true}, take, take_slot);
