@@ -240,6 +240,25 @@ TEST_F(Doors, ScoreReferencesWithTheSlotsOfTheSource) {
   EXPECT_NE(results[0].log_probability, results[2].log_probability);
 }
 
+TEST_F(Doors, LookForPiecesUpToTheCutOfASource) {
+  system_.text.max_source_tokens = 3;
+  const auto result = translate({{.text = "eins {a} zwei {b}"}});
+  EXPECT_THAT(result.translations.at(0).text, HasSubstr("{a}"));
+  EXPECT_EQ(result.translations.at(0).text.find("{b}"), std::string::npos);
+}
+
+TEST_F(Doors, PutNothingIntoSummaries) {
+  system_.documents.format = TextFormat::kJson;
+  const std::string document = "{a} {b} {c} {d} {e} {f} {g} {h} {i} {j} {k} {l}";
+  const auto result = translate({{.text = document}});
+  const auto there = find_pieces(result.translations.at(0).text, all_piece_kinds()).size();
+  EXPECT_LT(there, 12U);
+  EXPECT_THAT(
+      result.notes,
+      ::testing::Contains(
+          concat(12 - there, " of the 12 protected pieces of the source are left out")));
+}
+
 TEST_F(Doors, WorkAlikeAlone) {
   MadeUpPieces made(5);
   std::vector<TranslationInput> requests;
