@@ -61,7 +61,8 @@ Json write_architecture(const ModelOptions& options, const char* unused) {
 
 /// The lowest version whose programs read the model rightly, and the key that
 /// older ones would not heed: those of version 1 know no tokenizer, those of
-/// version 2 split no piece again, those of version 4 cut no source.
+/// version 2 split no piece again, those of version 4 cut no source, those of version 5
+/// protect nothing.
 struct NeededVersion {
   int64_t version;
   std::string key;
@@ -69,6 +70,8 @@ struct NeededVersion {
 
 NeededVersion version_of(
     const TextOptions& text, const Json& architecture, int64_t max_source_tokens) {
+  if (!text.protect.empty())
+    return {6, "text.protect"};
   if (max_source_tokens > 0)
     return {5, "text.max_source_tokens"};
   const std::string later = later_key(architecture);

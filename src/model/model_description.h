@@ -21,7 +21,7 @@ namespace seqconv::internal {
 /// The newest `format_version` of config.json. Whoever changes what a folder's
 /// ids, parameters or options mean raises it and leaves a folder of the version
 /// before in tests/model/folders: docs/model_folder.md has the rule.
-inline constexpr int64_t kModelFormatVersion = 5;
+inline constexpr int64_t kModelFormatVersion = 6;
 
 /// Holds what config.json and the text files of a translation model say.
 struct TranslationDescription {

@@ -12,8 +12,11 @@ namespace {
 
 /// Ranges of tokens, of which the last is </s>, at the text's end.
 std::vector<ByteRange> ranges_of(
-    const TextPipeline& side, std::string_view text, std::span<const std::string> tokens) {
-  std::vector<ByteRange> ranges = side.find_ranges(text, tokens.first(tokens.size() - 1));
+    const TextPipeline& side,
+    std::string_view text,
+    std::span<const std::string> tokens,
+    const Slots& slots) {
+  std::vector<ByteRange> ranges = side.find_ranges(text, tokens.first(tokens.size() - 1), slots);
   ranges.push_back({std::ssize(text), std::ssize(text)});
   return ranges;
 }
@@ -25,7 +28,7 @@ std::vector<std::string> symbols_of(
   std::vector<std::string> symbols = side.segment(text);
   const bool same = symbols.size() >= ids.size() &&
       std::equal(ids.begin(), ids.end(), symbols.begin(), [&](int32_t id, const auto& symbol) {
-                      return side.vocabulary().text_id(symbol) == id;
+                      return side.vocabulary().token_id(symbol) == id;
                     });
   if (!same)
     return side.symbols(ids);
@@ -35,10 +38,14 @@ std::vector<std::string> symbols_of(
 
 /// Puts the places of a translation's tokens and what they belong to into it.
 void set_alignment(
-    const TextPipeline& target, SourceShares shares, Alignments wanted, Translation& translation) {
-  translation.token_ranges = ranges_of(target, translation.text, translation.tokens);
+    const TextPipeline& target,
+    SourceShares shares,
+    const SentenceToAlign& sentence,
+    Translation& translation) {
+  translation.token_ranges =
+      ranges_of(target, translation.text, translation.tokens, sentence.slots);
   translation.alignment = align_tokens(shares);
-  if (wanted == Alignments::kShares)
+  if (sentence.wanted == Alignments::kShares)
     translation.source_shares = std::move(shares.values);
 }
 
@@ -94,16 +101,25 @@ std::vector<AlignedTokens> align_tokens(const SourceShares& shares) {
   return pairs;
 }
 
+SourceShares look_at_source(
+    const TranslationBackend& backend,
+    const std::vector<int32_t>& source,
+    const std::vector<int32_t>& target) {
+  StopScope::check();
+  return std::move(backend.source_shares(source, {target}).front());
+}
+
 void set_source_tokens(
     const TextPipeline& source,
     std::string_view text,
     const std::vector<int32_t>& ids,
+    const Slots& slots,
     TranslationResult& result) {
   const std::string decoded = text.empty() ? source.decode(ids) : std::string();
   const std::string_view own = text.empty() ? decoded : text;
   std::vector<std::string> tokens = symbols_of(source, own, ids);
   tokens.emplace_back(kSpecialSymbols[kEndId]);
-  result.source_ranges = ranges_of(source, own, tokens);
+  result.source_ranges = ranges_of(source, own, tokens, slots);
   result.source_tokens = std::move(tokens);
 }
 
@@ -116,10 +132,10 @@ void align(
   for (Found rest = sentence.found; !rest.empty();) {
     const Found group = first_group(rest, sentence.source.size() + 1);
     for (SourceShares& own : read_group(*system.backend, sentence.source, group))
-      set_alignment(*system.text.target, std::move(own), sentence.wanted, *translation++);
+      set_alignment(*system.text.target, std::move(own), sentence, *translation++);
     rest = rest.subspan(group.size());
   }
-  set_source_tokens(*system.text.source, sentence.text, sentence.source, result);
+  set_source_tokens(*system.text.source, sentence.text, sentence.source, sentence.slots, result);
 }
 
 }  // namespace seqconv::internal

@@ -24,10 +24,12 @@ class TextStream {
   /// break for </s>. Always UTF-8: bytes that make no character, which a model
   /// of bytes may draw, become U+FFFD.
   std::string add(int32_t id);
+  /// Spells the slots of the present line. The next line has none again.
+  void take_slots(Slots slots) { slots_ = std::move(slots); }
   /// Returns what is still held back.
   std::string finish();
   /// Takes all that was added as given out.
-  void pass_over() { shown_ = text_->decode(ids_); }
+  void pass_over() { shown_ = text_->decode(ids_, slots_); }
 
  private:
   std::string complete_text() const;
@@ -35,6 +37,7 @@ class TextStream {
   std::shared_ptr<const TextPipeline> text_;
   std::vector<int32_t> ids_;  // the last ones of the line
   std::string shown_;         // their text, as far as it was given out
+  Slots slots_;               // of the line
 };
 
 struct GenerationOptions {

@@ -34,10 +34,10 @@ size_t incomplete_bytes(std::string_view text) {
 }  // namespace
 
 std::vector<int32_t> encode_text(
-    const TextPipeline& text, std::string_view line, const char* what) {
+    const TextPipeline& text, std::string_view line, const Slots& slots, const char* what) {
   const size_t at = find_invalid_utf8(line);
   SEQCONV_CHECK(at == std::string_view::npos, what, " must be UTF-8, but is not at byte ", at);
-  return text.encode(line);
+  return text.encode(line, slots);
 }
 
 std::vector<int32_t> token_ids(
@@ -46,7 +46,7 @@ std::vector<int32_t> token_ids(
   std::vector<int32_t> ids;
   ids.reserve(tokens.size());
   for (const std::string& token : std::span(tokens).first(tokens.size() - (ends ? 1 : 0)))
-    ids.push_back(vocabulary.text_id(token));
+    ids.push_back(vocabulary.token_id(token));
   return ids;
 }
 
@@ -54,8 +54,9 @@ void drop_incomplete_end(std::string& text) {
   text.erase(text.size() - incomplete_bytes(text));
 }
 
-std::string decode_whole(const TextPipeline& text, const std::vector<int32_t>& ids) {
-  std::string whole = text.decode(ids);
+std::string decode_whole(
+    const TextPipeline& text, const std::vector<int32_t>& ids, const Slots& slots) {
+  std::string whole = text.decode(ids, slots);
   drop_incomplete_end(whole);
   return replace_invalid_utf8(whole);
 }

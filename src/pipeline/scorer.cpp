@@ -81,9 +81,10 @@ struct SideToScore {
   int64_t cut = 0;
 };
 
-std::vector<int32_t> ids_of(const SideToScore& side, const std::string& line, ScoreResult& result) {
+std::vector<int32_t> ids_of(
+    const SideToScore& side, const std::string& line, const Slots& slots, ScoreResult& result) {
   const char* const what = side.what;
-  std::vector<int32_t> ids = encode_text(side.text, line, what);
+  std::vector<int32_t> ids = encode_text(side.text, line, slots, what);
   const auto length = std::ssize(ids) + 1;
   if (cut_tokens(ids, side.cut))
     result.notes.push_back(concat(
@@ -161,8 +162,11 @@ std::vector<ScoreResult> score_requests(
       if (wants_to_stop(stop))
         throw Stopped();
       ScoreResult& own = results[i];
+      const Slots slots = text.source->slots_of(requests[i].source);
       pairs.push_back(
-          {ids_of(source, requests[i].source, own), ids_of(target, requests[i].target, own), &own});
+          {ids_of(source, requests[i].source, slots, own),
+           ids_of(target, requests[i].target, slots, own),
+           &own});
     });
   const std::vector<Pairs> batches = batches_of(pairs, options);
   share_work(batches.size(), options.workers, [&](size_t number) {

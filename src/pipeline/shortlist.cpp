@@ -23,6 +23,8 @@ CorpusSide side_to_read(
   return {
       .files = {files.begin(), files.end()},
       .encode = [text](std::string_view line) { return text->encode(line); },
+      .encode_pieces =
+          [text](const LineInSlots& line) { return text->encode_pieces(line.line, line.pieces); },
       .vocabulary = text->vocabulary().size()};
 }
 
@@ -43,7 +45,12 @@ IbmModel1 read_all(
           ++report.empty;
         else
           model.add(source, target);
-      });
+      },
+      text.options.protect.empty()
+          ? FindPairPieces()
+          : [&](std::string_view source,
+                std::string_view
+                    target) { return find_pair_pieces(source, target, text.options.protect); });
   report.pairs = model.pairs();
   SEQCONV_CHECK(
       report.pairs > 0,

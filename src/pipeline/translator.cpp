@@ -9,6 +9,7 @@
 
 #include "base/special_ids.h"
 #include "pipeline/alignment.h"
+#include "pipeline/piece_check.h"
 #include "pipeline/request_text.h"
 #include "pipeline/shortlist.h"
 #include "pipeline/stop_scope.h"
@@ -27,6 +28,8 @@ struct Translator::Sentence {
   bool ban_unknown = false;
   std::vector<int32_t> source;
   SearchInput input;
+  Slots slots;                       ///< of its protected pieces
+  std::vector<int32_t> slot_tokens;  ///< that its translation may have
   TranslationOutcome* result = nullptr;
   size_t request = 0;  ///< its number
 };
@@ -74,9 +77,10 @@ int64_t or_no_limit(int64_t positions) {
   return positions > 0 ? positions : kNoLimit;
 }
 
-Translation to_translation(const Hypothesis& hypothesis, const TextPipeline& target) {
+Translation to_translation(
+    const Hypothesis& hypothesis, const TextPipeline& target, const Slots& slots) {
   return {
-      .text = target.decode(hypothesis.tokens),
+      .text = target.decode(hypothesis.tokens, slots),
       .tokens = target.symbols(hypothesis.tokens),
       .score = hypothesis.score,
       .log_probability = hypothesis.log_probability,
@@ -94,11 +98,11 @@ Translator::Translator(TranslationSystem system, const TranslatorOptions& option
 }
 
 std::vector<int32_t> Translator::source_ids(
-    const TranslationInput& request, TranslationOutcome& result) const {
+    const TranslationInput& request, const Slots& slots, TranslationOutcome& result) const {
   const TextPipeline& text = *system_.text.source;
   std::vector<int32_t> ids = request.ids ? *request.ids
       : request.tokens                   ? token_ids(text.vocabulary(), *request.tokens)
-                                         : encode_text(text, request.text, "a line");
+                                         : encode_text(text, request.text, slots, "a line");
   check_ids(ids, text.vocabulary());
   const auto cut = [&](int64_t most, const char* whose, const char* what) {
     const auto length = std::ssize(ids) + 1;
@@ -118,16 +122,17 @@ std::vector<int32_t> Translator::source_ids(
   return ids;
 }
 
-SearchInput Translator::search_input(
-    const TranslationInput& request,
-    const DecodingOptions& search,
-    int64_t source_length,
-    TranslationOutcome& result) const {
+SearchInput Translator::search_input(const Sentence& sentence) const {
+  const TranslationInput& request = *sentence.given;
+  const DecodingOptions& search = sentence.search;
+  const int64_t source_length = std::ssize(sentence.source) + 1;
+  TranslationOutcome& result = *sentence.result;
   const TextPipeline& text = *system_.text.target;
   SearchInput input{
       source_length,
-      request.target_prefix_tokens ? token_ids(text.vocabulary(), *request.target_prefix_tokens)
-                                   : encode_text(text, request.target_prefix, "a target prefix")};
+      request.target_prefix_tokens
+          ? token_ids(text.vocabulary(), *request.target_prefix_tokens)
+          : encode_text(text, request.target_prefix, sentence.slots, "a target prefix")};
   if (std::string note = unknown_note(SymbolCount::of(input.prefix), "the target prefix");
       !note.empty())
     result.notes.push_back(std::move(note));
@@ -171,14 +176,18 @@ Translator::Sentence Translator::prepare(
       .ban_unknown = request.search.ban_unknown.value_or(options_.ban_unknown),
       .result = &result};
   validate(request, sentence.search);
-  sentence.source = source_ids(request, result);
+  if (!request.tokens)
+    sentence.slots = system_.text.source->slots_of(request.text);
+  sentence.source = source_ids(request, sentence.slots, result);
   const bool has_prefix = !request.target_prefix.empty() ||
       (request.target_prefix_tokens && !request.target_prefix_tokens->empty());
   if (sentence.source.empty() && has_prefix)
     result.notes.emplace_back("an empty line has no translation: its target prefix is not used");
-  if (!sentence.source.empty())
-    sentence.input =
-        search_input(request, sentence.search, std::ssize(sentence.source) + 1, result);
+  if (sentence.source.empty())
+    return sentence;
+  sentence.input = search_input(sentence);
+  sentence.slot_tokens = usable_slots(
+      *system_.text.source, sentence.source, *system_.text.target, sentence.input.prefix);
   return sentence;
 }
 
@@ -193,14 +202,17 @@ std::string Translator::cut_note(const Sentence& sentence, const Hypothesis& bes
       "the translation may be cut: it reaches the end of the model's ", most, " positions");
 }
 
-/// The decoder of a batch. Prefixes must come, whatever is listed: their words
+/// The decoder of a batch. Prefixes must come and slots may, whatever is listed: their words
 /// are listed too.
 std::unique_ptr<StepDecoder> Translator::start(const Group& group) const {
   std::vector<std::vector<int32_t>> sources, words;
   for (const Sentence* sentence : group) {
     sources.push_back(sentence->source);
-    if (system_.shortlist != nullptr)
-      words.push_back(system_.shortlist->words(sentence->source, sentence->input.prefix));
+    if (system_.shortlist == nullptr)
+      continue;
+    std::vector<int32_t> always = sentence->input.prefix;
+    always.insert(always.end(), sentence->slot_tokens.begin(), sentence->slot_tokens.end());
+    words.push_back(system_.shortlist->words(sentence->source, always));
   }
   return system_.shortlist == nullptr ? system_.backend->start(sources)
                                       : system_.backend->start_within(sources, words);
@@ -210,8 +222,14 @@ std::unique_ptr<StepDecoder> Translator::start(const Group& group) const {
 std::vector<int32_t> Translator::excluded(const Sentence& sentence) const {
   const auto padding = system_.text.target->vocabulary().padding();
   std::vector<int32_t> tokens(padding.begin(), padding.end());
+  const auto add = [&](int32_t token) {
+    tokens.insert(std::ranges::lower_bound(tokens, token), token);
+  };
   if (sentence.ban_unknown)
-    tokens.insert(std::ranges::lower_bound(tokens, kUnknownId), kUnknownId);
+    add(kUnknownId);
+  for (const int32_t slot : system_.text.target->vocabulary().slots())
+    if (!std::ranges::binary_search(sentence.slot_tokens, slot))
+      add(slot);
   return tokens;
 }
 
@@ -242,7 +260,7 @@ SharedTokens Translator::tells_shared(const Group& group, const Part& part) cons
     return {};
   return [&, part](size_t i, const std::vector<int32_t>& tokens) {
     if (group[i]->given->streams)
-      part(*group[i], decode_whole(*system_.text.target, tokens));
+      part(*group[i], decode_whole(*system_.text.target, tokens, group[i]->slots));
   };
 }
 
@@ -251,11 +269,24 @@ void Translator::give(const Sentence& sentence, const std::vector<Hypothesis>& a
   const std::vector<Hypothesis> found = possible(all);
   std::vector<Translation> translations;
   for (const Hypothesis& hypothesis : found)
-    translations.push_back(to_translation(hypothesis, *system_.text.target));
+    translations.push_back(to_translation(hypothesis, *system_.text.target, sentence.slots));
+  keep_pieces(
+      system_,
+      {.source = sentence.source,
+       .text = sentence.given->text,
+       .prefix = sentence.given->target_prefix,
+       .found = found,
+       .slots = sentence.slots},
+      *sentence.result,
+      translations);
   if (const Alignments wanted = sentence.given->alignments; wanted != Alignments::kNone)
     align(
         system_,
-        {.source = sentence.source, .text = sentence.given->text, .found = found, .wanted = wanted},
+        {.source = sentence.source,
+         .text = sentence.given->text,
+         .found = found,
+         .wanted = wanted,
+         .slots = sentence.slots},
         *sentence.result,
         translations);
   std::string note = cut_note(sentence, found.front());
@@ -327,7 +358,7 @@ std::vector<Translator::Group> Translator::batches(
     auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& of) {
       const Sentence& other = *of.front();
       return other.search == sentence.search && draws_alike(other.sampling, sentence.sampling) &&
-          other.ban_unknown == sentence.ban_unknown;
+          other.ban_unknown == sentence.ban_unknown && other.slot_tokens == sentence.slot_tokens;
     });
     if (found == alike.end())
       found = alike.insert(alike.end(), Group{});
@@ -392,7 +423,7 @@ class Translator::Work {
       if (!sentence.source.empty())
         return sentences_.push_back(std::move(sentence));
       if (request.alignments != Alignments::kNone)
-        set_source_tokens(*translator_.system_.text.source, request.text, {}, result);
+        set_source_tokens(*translator_.system_.text.source, request.text, {}, kNoSlots, result);
       result.translations.emplace_back();
     });
     return sentences_.size() > before;

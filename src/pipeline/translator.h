@@ -28,8 +28,8 @@ struct TranslatorOptions {
 
 /// A request as the translator takes it.
 struct TranslationInput : TranslationRequest {
-  /// The sentence as ids without </s>, where given: `text` is then read for alignments
-  /// alone.
+  /// The sentence as ids without </s>, where given: `text` is then read for alignments and
+  /// protected pieces alone.
   std::optional<std::vector<int32_t>> ids{};
   /// Parts of its translation are told as they are found.
   bool streams = false;
@@ -107,12 +107,8 @@ class Translator {
 
   Sentence prepare(const TranslationInput& request, TranslationOutcome& result) const;
   std::vector<int32_t> source_ids(
-      const TranslationInput& request, TranslationOutcome& result) const;
-  SearchInput search_input(
-      const TranslationInput& request,
-      const DecodingOptions& search,
-      int64_t source_length,
-      TranslationOutcome& result) const;
+      const TranslationInput& request, const Slots& slots, TranslationOutcome& result) const;
+  SearchInput search_input(const Sentence& sentence) const;
   std::string cut_note(const Sentence& sentence, const Hypothesis& best) const;
   std::vector<Group> batches(const std::vector<Sentence>& sentences, int64_t most_sentences) const;
   void translate_group(

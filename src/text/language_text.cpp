@@ -37,7 +37,7 @@ void check_language_options(const TextOptions& options) {
 
 LanguageText LanguageText::given(const TextOptions& options) {
   check_language_options(options);
-  const VocabularyPointer vocabulary = given_vocabulary(options.dictionary);
+  const VocabularyPointer vocabulary = given_vocabulary(options, options.dictionary);
   const SegmenterPointer segmenter = given_segmenter(options);
   SEQCONV_CHECK(
       vocabulary && segmenter,
@@ -90,11 +90,13 @@ void check_known(
   const bool unknown = std::find(ids.begin(), ids.end(), kUnknownId) != ids.end();
   if (text.knows_unknown || !unknown)
     return;
-  std::string_view first = kUnknownSymbol;
-  const std::vector<std::string> symbols = text.text->segment(line);
-  for (auto symbol = symbols.rbegin(); symbol != symbols.rend(); ++symbol)
-    if (text.text->vocabulary().text_id(*symbol) == kUnknownId)
-      first = *symbol;
+  std::string first;
+  text.text->visit_symbols(line, [&](std::string_view symbol) {
+    if (first.empty() && text.text->vocabulary().text_id(symbol) == kUnknownId)
+      first = symbol;
+  });
+  if (first.empty())
+    first = kUnknownSymbol;
   fail(
       where,
       where.empty() ? "" : ": ",

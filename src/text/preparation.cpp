@@ -7,7 +7,7 @@
 namespace seqconv::internal {
 
 Preparation::Preparation(const TextOptions& options, const std::string& language)
-    : lowercase_(options.lowercase) {
+    : lowercase_(options.lowercase), protects_(options.protect) {
   switch (options.tokenizer) {
     case Tokenizer::kNone:
       return;
@@ -26,6 +26,12 @@ std::string Preparation::apply(std::string_view line) const {
   if (tokenizer_)
     text = tokenizer_->tokenize(text);
   return lowercase_ ? to_lower(text) : text;
+}
+
+Preparation Preparation::unprotected() const {
+  Preparation other = *this;
+  other.protects_.clear();
+  return other;
 }
 
 std::string Preparation::undo(std::string text) const {

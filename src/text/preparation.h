@@ -30,9 +30,14 @@ class Preparation {
   /// Tells whether undo() does anything. Its result for a word depends on the
   /// next.
   bool is_undone() const { return detokenizer_ != nullptr; }
+  /// Lists the pieces that lines are not to lose (text/slots.h): apply() is for text between them.
+  const PieceKinds& protects() const { return protects_; }
+  /// This preparation, for lines of which nothing is protected.
+  Preparation unprotected() const;
 
  private:
   bool lowercase_ = false;
+  PieceKinds protects_;
   std::shared_ptr<const MosesTokenizer> tokenizer_;
   std::shared_ptr<const MosesDetokenizer> detokenizer_;
 };

@@ -126,6 +126,15 @@ void check_sentencepiece_training(const TextOptions& options, const OptionNames&
   }
 }
 
+/// UsageError when a kind is named twice.
+void check_protected(const TextOptions& options, const OptionNames& key) {
+  std::set<PieceKind> seen;
+  for (const PieceKind kind : options.protect)
+    if (!seen.insert(kind).second)
+      fail_usage(
+          key("protect"), " must name each kind once, but '", enum_name(kind), "' comes twice");
+}
+
 }  // namespace
 
 void TextOptions::validate(const OptionNames& key) const {
@@ -158,6 +167,7 @@ void TextOptions::validate(const OptionNames& key) const {
   check_limits(*this, key);
   check_tokenizer(*this, key);
   check_sentencepiece_training(*this, key);
+  check_protected(*this, key);
 }
 
 void check_languages(const TextOptions& options, const std::vector<std::string>& wanted) {

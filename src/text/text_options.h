@@ -9,6 +9,7 @@
 
 #include "base/enum_names.h"
 #include "base/option_names.h"
+#include "text/protected_pieces.h"
 
 namespace seqconv::internal {
 
@@ -73,6 +74,7 @@ struct TextOptions {
   std::string dictionary;
   int64_t min_count = 1;
   int64_t max_vocabulary = 0;
+  PieceKinds protect;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -116,6 +118,9 @@ struct TextOptions {
     v("max_vocabulary",
       max_vocabulary,
       R"(Most symbols of a vocabulary, four special ones counted: above 4, or 0 = no limit)");
+    v("protect",
+      protect,
+      R"(Pieces that come out as they went in: placeholders, urls, emails, numbers)");
   }
 
   /// Tells whether pieces that the vocabulary lacks are split again: as

@@ -13,6 +13,7 @@
 #include "base/rooted_path.h"
 #include "seqconv/requests.h"
 #include "text/preparation.h"
+#include "text/slots.h"
 #include "text/text_options.h"
 #include "text/vocabulary.h"
 
@@ -28,25 +29,40 @@ class TextPipeline {
       std::shared_ptr<const Vocabulary> vocabulary,
       Preparation preparation = {});
 
+  /// A line as encode() reads it if pieces are protected: clean, and free of stand-ins.
+  /// Pieces are found in it.
+  std::string line_of_pieces(std::string_view line) const;
+  /// The slots of a line: those of its protected pieces, none where nothing is protected.
+  Slots slots_of(std::string_view line) const;
+
   /// Symbols of a line: prepared (cleaned, and what else the options want),
-  /// split into subwords.
+  /// split into subwords, with the slots of its own protected pieces.
   std::vector<std::string> segment(std::string_view line) const;
-  /// Gives these symbols to `take` one by one; a view is gone after its call.
+  /// Gives these symbols, but for slots, to `take` one by one; a view is gone after its call.
   void visit_symbols(
       std::string_view line, const std::function<void(std::string_view)>& take) const;
   /// Ids of a line without </s>. An empty line gives no ids, nor does one of
   /// blanks only, but for characters and bytes, which count blanks. Text that
-  /// spells <s>, <pad> or </s> is unknown, never the special id.
+  /// spells <s>, <pad>, </s> or a slot is unknown, never the special id.
+  /// Protected pieces are slots: of the line itself, or where `slots` are given, those that
+  /// they have a spelling of.
   std::vector<int32_t> encode(std::string_view line) const;
+  std::vector<int32_t> encode(std::string_view line, const Slots& slots) const;
+  /// Ids of a line that line_of_pieces() made, these pieces of it, in order, as slots.
+  std::vector<int32_t> encode_pieces(
+      std::string_view line, std::span<const PieceInSlot> pieces) const;
   /// Text of ids; </s>, <s> and <pad> are left out, subwords joined, Moses
-  /// tokens put together. Unknown symbols print as <unk>. Valid UTF-8, but for
+  /// tokens put together. Unknown symbols print as <unk>, slots as their spellings, those that
+  /// have none as their symbols. Valid UTF-8, but for
   /// bytes that break off within a character. Error for ids outside the
   /// vocabulary.
-  std::string decode(const std::vector<int32_t>& ids) const;
+  std::string decode(const std::vector<int32_t>& ids, const Slots& slots = {}) const;
+  /// Does that, and tells where slots stand in the text.
+  LineInSlots decode_pieces(const std::vector<int32_t>& ids, const Slots& slots) const;
   /// The bytes of `text`, a line or what decode() made, that each of its symbols stands for
   /// (text/token_ranges.h).
   std::vector<ByteRange> find_ranges(
-      std::string_view text, std::span<const std::string> symbols) const;
+      std::string_view text, std::span<const std::string> symbols, const Slots& slots = {}) const;
   /// The symbols of ids as the model sees them.
   std::vector<std::string> symbols(const std::vector<int32_t>& ids) const;
 
@@ -57,6 +73,20 @@ class TextPipeline {
   TextPipeline with(Preparation preparation) const;
 
  private:
+  using TakeSymbol = std::function<void(std::string_view)>;
+  using TakeSlot = std::function<void(size_t)>;
+  struct Between;
+
+  bool protects() const { return !preparation_.protects().empty(); }
+  bool keeps_blanks() const;
+  void visit(
+      std::string_view line,
+      std::span<const PieceInSlot> pieces,
+      const TakeSymbol& take,
+      const TakeSlot& take_slot) const;
+  void visit_between(const Between& text, const TakeSymbol& take, const TakeSlot& take_slot) const;
+  std::string join_around_slots(const std::vector<int32_t>& ids) const;
+
   std::shared_ptr<const Segmenter> segmenter_;
   std::shared_ptr<const Vocabulary> vocabulary_;
   Preparation preparation_;

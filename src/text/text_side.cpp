@@ -118,10 +118,13 @@ SegmenterPointer fit(
       [vocabulary](const std::string& symbol) { return vocabulary->has(symbol); });
 }
 
-VocabularyPointer given_vocabulary(const std::string& file) {
+VocabularyPointer given_vocabulary(const TextOptions& options, const std::string& file) {
   if (file.empty())
     return nullptr;
-  return std::make_shared<Vocabulary>(Vocabulary::load(file));
+  auto vocabulary = std::make_shared<Vocabulary>(Vocabulary::load(file));
+  if (!options.protect.empty())
+    vocabulary->add_slots();
+  return vocabulary;
 }
 
 std::vector<std::string> pick_samples(const std::vector<TextSource>& files) {
@@ -187,6 +190,8 @@ std::shared_ptr<const TextPipeline> load_side(
   const SegmenterPointer segmenter = read_segmenter(options.subword, model, name);
   const auto vocabulary =
       std::make_shared<Vocabulary>(Vocabulary::parse(read_file(dictionary), dictionary.string()));
+  if (!options.protect.empty())
+    vocabulary->need_slots(dictionary.string());
   return std::make_shared<TextPipeline>(
       fit(options, segmenter, vocabulary), vocabulary, preparation);
 }
@@ -196,6 +201,8 @@ void save_common_options(const TextOptions& options, Json& text) {
   text["lowercase"] = options.lowercase;
   if (options.falls_back())
     text["subword_fallback"] = true;
+  for (const PieceKind kind : options.protect)
+    text["protect"].push_back(std::string(enum_name(kind)));
   if (options.tokenizer == Tokenizer::kNone)
     return;
   text["tokenizer"] = std::string(enum_name(options.tokenizer));
@@ -209,6 +216,11 @@ void load_common_options(const Json& text, TextOptions& options) {
       parse_enum<Subword>(json_value<std::string>(text, kText, "subword"), "text.subword");
   options.lowercase = flag("lowercase");
   options.subword_fallback = text.contains("subword_fallback") && flag("subword_fallback");
+  if (text.contains("protect")) {
+    for (const Json& kind : json_list(text, kText, "protect"))
+      options.protect.push_back(parse_enum<PieceKind>(
+          kind.is_string() ? kind.get<std::string>() : detail::show_json(kind), "text.protect"));
+  }
   if (!text.contains("tokenizer"))
     return;
   options.tokenizer =

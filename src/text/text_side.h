@@ -20,8 +20,9 @@ using VocabularyPointer = std::shared_ptr<const Vocabulary>;
 /// The segmenter that the options name, or null when it must be learned.
 SegmenterPointer given_segmenter(const TextOptions& options);
 
-/// The dictionary of a file, or null when `file` is empty.
-VocabularyPointer given_vocabulary(const std::string& file);
+/// The dictionary of a file, or null when `file` is empty. It gets slots at its end where the
+/// options protect pieces.
+VocabularyPointer given_vocabulary(const TextOptions& options, const std::string& file);
 
 /// The segmenter for a vocabulary: itself, or where the options have it fall
 /// back, within() the vocabulary.
@@ -66,7 +67,7 @@ std::shared_ptr<const TextPipeline> load_side(
     const std::string& path);
 
 /// Writes what a model's text says of its options, whatever its task: subword
-/// and lowercase, and of falling back and the tokenizer only where there are
+/// and lowercase, and of falling back, protected pieces and the tokenizer only where there are
 /// any, so that the config.json of other models stays what it was.
 void save_common_options(const TextOptions& options, Json& text);
 

@@ -96,9 +96,9 @@ void check_translation_options(const TextOptions& options) {
 VocabularyPointer given_joined_vocabulary(const TextOptions& options) {
   const std::string& source = options.source_dictionary;
   const std::string& target = options.target_dictionary;
-  VocabularyPointer vocabulary = given_vocabulary(source.empty() ? target : source);
+  VocabularyPointer vocabulary = given_vocabulary(options, source.empty() ? target : source);
   if (!source.empty() && !target.empty() &&
-      vocabulary->to_text() != Vocabulary::load(target).to_text())
+      vocabulary->to_text() != given_vocabulary(options, target)->to_text())
     fail_usage(
         "text.joined = true needs one dictionary, but text.source_dictionary ('",
         source,
@@ -131,8 +131,10 @@ TranslationText TranslationText::given(const TextOptions& options) {
     text.source = make_side(given_joined_vocabulary(options), options.source_language);
     text.target = other_side(text.source, Preparation(options, options.target_language));
   } else {
-    text.source = make_side(given_vocabulary(options.source_dictionary), options.source_language);
-    text.target = make_side(given_vocabulary(options.target_dictionary), options.target_language);
+    text.source =
+        make_side(given_vocabulary(options, options.source_dictionary), options.source_language);
+    text.target =
+        make_side(given_vocabulary(options, options.target_dictionary), options.target_language);
   }
   return text;
 }

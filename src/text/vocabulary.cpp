@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/line_reader.h"
+#include "text/slots.h"
 
 namespace seqconv::internal {
 namespace {
@@ -204,7 +205,39 @@ int32_t Vocabulary::id(std::string_view symbol) const {
 
 int32_t Vocabulary::text_id(std::string_view symbol) const {
   const int32_t found = id(symbol);
+  return is_text(found) && !slot_of(found) ? found : kUnknownId;
+}
+
+int32_t Vocabulary::token_id(std::string_view symbol) const {
+  const int32_t found = id(symbol);
   return is_text(found) ? found : kUnknownId;
+}
+
+std::optional<size_t> Vocabulary::slot_of(int32_t id) const {
+  const auto found = std::ranges::find(slots_, id);
+  if (found == slots_.end())
+    return std::nullopt;
+  return static_cast<size_t>(found - slots_.begin());
+}
+
+void Vocabulary::add_slots() {
+  slots_.clear();
+  for (const std::string& symbol : slot_symbols()) {
+    if (!ids_.contains(symbol))
+      add(symbol, 0);
+    slots_.push_back(id(symbol));
+  }
+}
+
+void Vocabulary::need_slots(const std::string& name) {
+  for (const std::string& symbol : slot_symbols())
+    SEQCONV_CHECK(
+        ids_.contains(symbol),
+        name,
+        ": the symbols of protected pieces (text.protect) were wanted, but '",
+        symbol,
+        "' is missing");
+  add_slots();
 }
 
 bool Vocabulary::has(std::string_view symbol) const {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -56,8 +57,10 @@ class Vocabulary {
   /// The id of `symbol`; kUnknownId when it is not there.
   int32_t id(std::string_view symbol) const;
   /// The id that text of this spelling has: kUnknownId too where it spells <s>,
-  /// <pad> or </s>.
+  /// <pad>, </s> or a slot.
   int32_t text_id(std::string_view symbol) const;
+  /// The id of a token that a caller names: as text_id(), but slots have their ids.
+  int32_t token_id(std::string_view symbol) const;
   /// Tells whether text of this spelling has an id of its own; <unk> counts as
   /// one.
   bool has(std::string_view symbol) const;
@@ -67,6 +70,16 @@ class Vocabulary {
   /// count 0. A word of that spelling that was counted is a word.
   const std::vector<int32_t>& padding() const { return padding_; }
 
+  /// The ids of slot_symbols() (text/slots.h), in their order; none where no text is protected.
+  const std::vector<int32_t>& slots() const { return slots_; }
+  /// The number of a slot, or kSlotJoin; nothing for other ids.
+  std::optional<size_t> slot_of(int32_t id) const;
+  /// Makes slots of the symbols that are spelled like them, and adds those that are missing at
+  /// the end.
+  void add_slots();
+  /// Does that too, but an Error where one is missing; `name` is for the message.
+  void need_slots(const std::string& name);
+
  private:
   static Vocabulary read(LineReader& reader, const std::string& name);
   Vocabulary();
@@ -75,6 +88,7 @@ class Vocabulary {
   std::vector<std::string> symbols_;
   std::vector<int64_t> counts_;
   std::vector<int32_t> padding_;
+  std::vector<int32_t> slots_;
   std::unordered_map<std::string, int32_t> ids_;
 };
 

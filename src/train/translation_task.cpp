@@ -47,8 +47,22 @@ CorpusSide side_of(
             stop_preparing_if_asked();
             return pipeline->encode(line);
           },
+      .encode_pieces =
+          [pipeline](const LineInSlots& line) {
+            stop_preparing_if_asked();
+            return pipeline->encode_pieces(line.line, line.pieces);
+          },
       .vocabulary = pipeline->vocabulary().size(),
       .check = [](const std::vector<int32_t>&) { stop_preparing_if_asked(); }};
+}
+
+/// Finds protected pieces of pairs; nothing where none are.
+FindPairPieces pieces_of_pairs(const PieceKinds& kinds, Practice practice) {
+  if (kinds.empty())
+    return nullptr;
+  return [kinds, practice](std::string_view source, std::string_view target) {
+    return find_pair_pieces(source, target, kinds, practice);
+  };
 }
 
 /// Sides that are text of another vocabulary.
@@ -113,9 +127,10 @@ class TranslationTask : public TrainingTask {
 
   CorpusRecipes recipes() const override {
     const DataOptions& data = config_.data;
-    CorpusRecipes recipes{recipe(data.training_pairs(), /*is_learned=*/learned_), std::nullopt};
+    CorpusRecipes recipes{
+        recipe(data.training_pairs(), Practice::kSome, /*is_learned=*/learned_), std::nullopt};
     if (const PairSources pairs = data.validation_pairs(); !pairs.source.empty())
-      recipes.valid = recipe(pairs);
+      recipes.valid = recipe(pairs, Practice::kNone);
     return recipes;
   }
 
@@ -244,14 +259,15 @@ class TranslationTask : public TrainingTask {
         .target_cut = config_.data.max_target_tokens};
   }
 
-  CorpusRecipe recipe(const PairSources& pairs, bool is_learned = false) const {
+  CorpusRecipe recipe(const PairSources& pairs, Practice practice, bool is_learned = false) const {
     return {
-        [this, pairs](const fs::path& stem) {
+        [this, pairs, practice](const fs::path& stem) {
           CorpusReport report = write_pair_corpus(
               side_of(pairs.source, loaded_.text.source),
               side_of(pairs.target, loaded_.text.target),
               limits(),
-              stem);
+              stem,
+              pieces_of_pairs(loaded_.text.options.protect, practice));
           return write_options(ReportFields{report});
         },
         [this, is_learned](const fs::path& stem, const Json& table) -> PreparedCorpus {

@@ -14,6 +14,7 @@
 #include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "support/version_folders.h"
+#include "text/corpus/pair_pieces.h"
 #include "text/corpus/token_store.h"
 #include "text/vocabulary.h"
 
@@ -94,6 +95,29 @@ TEST(FolderVersions, EveryVersionHasAFolder) {
   EXPECT_THAT(found, ::testing::ElementsAreArray(wanted));
 }
 
+/// Pairs with protected pieces, which those to train on practise.
+void expect_pairs_stored(
+    const VersionFolder& folder, const std::string& part, const TranslationText& text) {
+  const std::vector<std::string> sources = testing::version_text(part + ".source");
+  const std::vector<std::string> targets = testing::version_text(part + ".target");
+  Ids source, target;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const PairInSlots pair = find_pair_pieces(
+        sources[i],
+        targets.at(i),
+        text.options.protect,
+        part == "train" ? Practice::kSome : Practice::kNone);
+    const auto add = [](const TextPipeline& side, const LineInSlots& line, Ids& all) {
+      const Ids ids = side.encode_pieces(line.line, line.pieces);
+      all.insert(all.end(), ids.begin(), ids.end());
+    };
+    add(*text.source, pair.source, source);
+    add(*text.target, pair.target, target);
+  }
+  EXPECT_EQ(source, stored(folder, part + ".source.tokens"));
+  EXPECT_EQ(target, stored(folder, part + ".target.tokens"));
+}
+
 TEST(FolderVersions, TextGivesTheIdsOfThatTime) {
   for (const VersionFolder& folder : testing::all_version_folders()) {
     SCOPED_TRACE(folder.path);
@@ -105,6 +129,10 @@ TEST(FolderVersions, TextGivesTheIdsOfThatTime) {
         continue;
       }
       const TranslationText text = read_translation_description(folder.path).text;
+      if (!text.options.protect.empty()) {
+        expect_pairs_stored(folder, part, text);
+        continue;
+      }
       EXPECT_EQ(
           encoded(*text.source, part + ".source", text.max_source_tokens),
           stored(folder, part + ".source.tokens"));
@@ -242,12 +270,12 @@ class FolderVersionErrors : public ::testing::Test {
 };
 
 TEST_F(FolderVersionErrors, LaterVersionsAreRefusedByName) {
-  for (const std::string version : {"6", "99", "9223372036854775807"})
+  for (const std::string version : {"7", "99", "9223372036854775807"})
     EXPECT_THAT(
         error_with("\"format_version\": 2", "\"format_version\": " + version),
         HasSubstr(concat(
             (folder() / "config.json").string(),
-            ": this program reads model folders of format_version 1 to 5, but got ",
+            ": this program reads model folders of format_version 1 to 6, but got ",
             version,
             ": a later seqconv wrote it; open it with that one or a newer one")));
 }
@@ -272,7 +300,7 @@ TEST_F(FolderVersionErrors, ValuesThatAreNoVersionAreRefused) {
         error_with("\"format_version\": 2", "\"format_version\": " + value),
         HasSubstr(concat(
             (folder() / "config.json").string(),
-            ": format_version must be a whole number from 1 to 5, but got ")))
+            ": format_version must be a whole number from 1 to 6, but got ")))
         << value;
   EXPECT_THAT(
       error_with("\"format_version\": 2,", ""),

@@ -360,5 +360,33 @@ TEST_F(Generator, MosesTokensComeByWholeLines) {
   EXPECT_EQ(config["format_version"], 2);
 }
 
+class ProtectedGenerator : public Generator {
+ protected:
+  LoadedLanguageModel make_protected() {
+    LanguageSettings settings;
+    settings.training += "( ),\n";
+    settings.text.protect = {PieceKind::kPlaceholders, PieceKind::kUrls};
+    return make(settings);
+  }
+};
+
+TEST_F(ProtectedGenerator, SpellsThePiecesOfEachLineOfAPrompt) {
+  const LoadedLanguageModel model = make_protected();
+  const std::string prompt = "eins {a} zwei\ndrei (%d), http://a.b {a}";
+  EXPECT_THAT(generate(model, prompt, {.length = 1}).text, StartsWith(prompt));
+}
+
+TEST_F(ProtectedGenerator, DrawsSlotsOfTheLineAlone) {
+  const LoadedLanguageModel model = make_protected();
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::string text =
+        generate(
+            model, "eins {a}", {.length = 60, .sampling = {.seed = seed}, .show_prompt = false})
+            .text;
+    EXPECT_EQ(text.find("<slot:"), std::string::npos) << text;
+    EXPECT_EQ(text.find("{a}", text.find('\n')), std::string::npos) << text;
+  }
+}
+
 }  // namespace
 }  // namespace seqconv::internal

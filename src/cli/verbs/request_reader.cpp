@@ -126,6 +126,7 @@ void RequestReader::read_named_story(TranslationInput& request, RequestOrigin& o
   origin.members.push_back(
       text_member("highlights", sentence_lines(summary_line(story.highlights))));
   request.ids = encode(story.article);
+  keep_text(story.article, request);
 }
 
 void RequestReader::read_object(TranslationInput& request, RequestOrigin& origin) const {
@@ -181,9 +182,9 @@ std::vector<int32_t> RequestReader::encode(const std::string& text) const {
   return located([&] { return sentences_->where(); }, [&] { return text_.encode(text); });
 }
 
-/// Alignments tell of the text too.
+/// Alignments tell of the text too, and protected pieces are looked for in it.
 void RequestReader::keep_text(const std::string& text, TranslationInput& request) const {
-  if (all_.alignments != Alignments::kNone)
+  if (all_.alignments != Alignments::kNone || !text_.preparation().protects().empty())
     request.text = text;
 }
 

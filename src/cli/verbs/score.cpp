@@ -18,6 +18,7 @@ using Sentences = std::vector<std::vector<int32_t>>;
 struct Side {
   Sentences ids;                    ///< an empty one where a line failed
   std::vector<std::string> errors;  ///< one a line, "" where it did not
+  std::vector<Slots> slots;         ///< of each line
   bool failed(size_t line) const { return !errors[line].empty(); }
 };
 
@@ -38,11 +39,14 @@ class SideReader {
         limit_(limit),
         cut_(cut) {}
 
-  Side read() {
+  /// `of_source`: the slots of the source's lines, which those of a target have; null for a source.
+  Side read(const std::vector<Slots>* of_source = nullptr) {
+    of_source_ = of_source;
     Side side;
     while (next()) {
       side.ids.push_back(std::move(ids_));
       side.errors.push_back(std::move(error_));
+      side.slots.push_back(std::move(slots_));
     }
     report_cut_lines(cut_lines_, cut_);
     return side;
@@ -54,12 +58,12 @@ class SideReader {
     const int64_t before = reader_.count();
     ids_ = {};
     error_ = {};
+    slots_ = {};
     try {
       if (!reader_.next())
         return false;
       if (reader_.is_text())
-        ids_ =
-            located([&] { return reader_.where(); }, [&] { return text_.encode(reader_.line()); });
+        ids_ = located([&] { return reader_.where(); }, [&] { return encode(); });
     } catch (const Error& error) {
       if (reader_.count() == before)
         throw;
@@ -70,6 +74,15 @@ class SideReader {
     cut_lines_ += cut_tokens(ids_, cut_);
     check_length();
     return true;
+  }
+
+  /// A target's protected pieces are those of its source.
+  std::vector<int32_t> encode() {
+    if (of_source_ == nullptr)
+      slots_ = text_.slots_of(reader_.line());
+    else if (const auto line = static_cast<size_t>(reader_.count()) - 1; line < of_source_->size())
+      slots_ = (*of_source_)[line];
+    return text_.encode(reader_.line(), slots_);
   }
 
   void check_length() {
@@ -94,7 +107,9 @@ class SideReader {
   int64_t limit_;
   int64_t cut_;
   int64_t cut_lines_ = 0;
+  const std::vector<Slots>* of_source_ = nullptr;
   std::vector<int32_t> ids_;
+  Slots slots_;
   std::string error_;
 };
 
@@ -124,7 +139,8 @@ void score(const ScoreArguments& arguments, const BackendOpener& opener, std::os
   const Side sources =
       SideReader(arguments.source, "source", *text.source, limits.source, text.max_source_tokens)
           .read();
-  const Side targets = SideReader(arguments.target, "target", *text.target, limits.target).read();
+  const Side targets =
+      SideReader(arguments.target, "target", *text.target, limits.target).read(&sources.slots);
   const size_t lines = sources.ids.size();
   if (lines != targets.ids.size())
     fail(

@@ -129,7 +129,7 @@ class Generation {
     std::vector<int32_t> ids;
     const Vocabulary& vocabulary = system_.text.text->vocabulary();
     for (const std::string& token : tokens)
-      ids.push_back(token == kSpecialSymbols[kEndId] ? kEndId : vocabulary.text_id(token));
+      ids.push_back(token == kSpecialSymbols[kEndId] ? kEndId : vocabulary.token_id(token));
     return ids;
   }
 

@@ -14,6 +14,12 @@ std::vector<int32_t> CorpusReader::ids() const {
   return ids;
 }
 
+std::vector<int32_t> CorpusReader::ids(const LineInSlots& line) const {
+  if (!is_text())
+    return ids();
+  return located([&] { return where(); }, [&] { return side_.encode_pieces(line); });
+}
+
 std::string list_files(const std::vector<TextSource>& files) {
   std::string list;
   for (const TextSource& file : files)

@@ -22,6 +22,8 @@ class CorpusReader : public SentenceReader {
   /// The ids of the present sentence, without </s>: a line encoded, or
   /// binarised ids that the side has checked.
   std::vector<int32_t> ids() const;
+  /// The ids of what slots carry of the present line; of a binarised sentence its own.
+  std::vector<int32_t> ids(const LineInSlots& line) const;
   /// Whether the present sentence is a line of white space alone.
   bool is_blank_line() const { return is_text() && is_blank(line()); }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "text/corpus/corpus_reader.h"
+#include "text/line_reader.h"
 #include "text/symbol_count.h"
 #include "text/text_pipeline.h"
 
@@ -31,10 +32,19 @@ class PairReader {
     return more;
   }
 
-  /// The ids of the present line; errors name it.
   int64_t blank_lines() const { return source_.blank_lines(); }
-  std::vector<int32_t> source() const { return source_.ids(); }
-  std::vector<int32_t> target() const { return target_.ids(); }
+  /// The ids of the present lines; errors name them.
+  std::pair<std::vector<int32_t>, std::vector<int32_t>> ids(const FindPairPieces& find) const {
+    if (!find)
+      return {source_.ids(), target_.ids()};
+    PairInSlots pair;
+    if (source_.is_text() && target_.is_text())
+      pair = find(source_.line(), target_.line());
+    else
+      (source_.is_text() ? pair.source : pair.target).line =
+          without_stand_ins(clean_line(source_.is_text() ? source_.line() : target_.line()));
+    return {source_.ids(pair.source), target_.ids(pair.target)};
+  }
 
  private:
   [[noreturn]] void fail_uneven() {
@@ -154,7 +164,8 @@ int64_t read_pairs(
     const CorpusSide& source,
     const CorpusSide& target,
     const std::function<
-        void(const std::vector<int32_t>& source, const std::vector<int32_t>& target)>& take) {
+        void(const std::vector<int32_t>& source, const std::vector<int32_t>& target)>& take,
+    const FindPairPieces& find) {
   SEQCONV_CHECK(
       !source.files.empty() && source.files.size() == target.files.size(),
       "a corpus needs as many source files as target files, and one at least, but got ",
@@ -164,8 +175,10 @@ int64_t read_pairs(
   int64_t blank = 0;
   for (size_t i = 0; i < source.files.size(); ++i) {
     PairReader pairs(source, target, i);
-    while (pairs.next())
-      take(pairs.source(), pairs.target());
+    while (pairs.next()) {
+      const auto [from, to] = pairs.ids(find);
+      take(from, to);
+    }
     blank += pairs.blank_lines();
   }
   return blank;
@@ -175,14 +188,15 @@ CorpusReport write_pair_corpus(
     const CorpusSide& source,
     const CorpusSide& target,
     const PairLimits& limits,
-    const std::filesystem::path& stem) {
+    const std::filesystem::path& stem,
+    const FindPairPieces& find) {
   SEQCONV_CHECK(
       std::min(limits.source, limits.target) >= 2,
       "the longest length must be at least 2 (one symbol and </s>), but got ",
       std::min(limits.source, limits.target));
   PairWriter writer(limits, stem);
-  const int64_t blank =
-      read_pairs(source, target, [&](const auto& from, const auto& to) { writer.add(from, to); });
+  const int64_t blank = read_pairs(
+      source, target, [&](const auto& from, const auto& to) { writer.add(from, to); }, find);
   CorpusReport& report = writer.report();
   report.blank = blank;
   SEQCONV_CHECK(

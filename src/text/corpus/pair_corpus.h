@@ -54,8 +54,9 @@ struct PairCorpus {
 };
 
 /// Gives `take` the ids of every pair of parallel files, line by line, text
-/// encoded; they are gone after its call. Returns how many blank lines stood
-/// between JSON objects. File i of one side belongs to file i of the other.
+/// encoded; they are gone after its call. Slots carry the pieces that `find`, if given,
+/// finds of two lines; of text beside binarised data they carry none. Returns how many blank
+/// lines stood between JSON objects. File i of one side belongs to file i of the other.
 /// Errors: other numbers of files, files of different length (with both
 /// counts), invalid UTF-8 (file and line), wrong binarised data (file and
 /// sentence).
@@ -63,7 +64,8 @@ int64_t read_pairs(
     const CorpusSide& source,
     const CorpusSide& target,
     const std::function<
-        void(const std::vector<int32_t>& source, const std::vector<int32_t>& target)>& take);
+        void(const std::vector<int32_t>& source, const std::vector<int32_t>& target)>& take,
+    const FindPairPieces& find = nullptr);
 
 /// Writes the pairs of parallel files as two token stores,
 /// `stem`.source.tokens and `stem`.target.tokens, in bounded memory. Pairs with
@@ -74,7 +76,8 @@ CorpusReport write_pair_corpus(
     const CorpusSide& source,
     const CorpusSide& target,
     const PairLimits& limits,
-    const std::filesystem::path& stem);
+    const std::filesystem::path& stem,
+    const FindPairPieces& find = nullptr);
 
 /// Opens what write_pair_corpus wrote; Error when the two do not fit.
 PairCorpus open_pair_corpus(const std::filesystem::path& stem);

@@ -27,13 +27,14 @@ SymbolCount count_missing(const WordCounts& counts, const Vocabulary& vocabulary
 
 /// The first symbol of the files that the vocabulary lacks.
 std::string first_missing(const TextPipeline& pipeline, const Files& files) {
-  std::string line;
+  std::string line, first;
   for (const TextSource& file : files)
-    for (TextSourceReader reader(file); reader.next(line);)
-      for (std::string& symbol : pipeline.segment(line))
-        if (!pipeline.vocabulary().has(symbol))
-          return std::move(symbol);
-  return {};
+    for (TextSourceReader reader(file); first.empty() && reader.next(line);)
+      pipeline.visit_symbols(line, [&](std::string_view symbol) {
+        if (first.empty() && !pipeline.vocabulary().has(symbol))
+          first = symbol;
+      });
+  return first;
 }
 
 /// Error when the dictionary lacks half of the text's symbols or more. They are
@@ -92,8 +93,9 @@ TranslationText TranslationText::create(
       " target files");
   const Preparation source_lines(options, options.source_language);
   const Preparation target_lines(options, options.target_language);
-  const auto sources = prepared_files(source_files, source_lines);
-  const auto targets = prepared_files(target_files, target_lines);
+  // Protected pieces that one side alone has are text in training.
+  const auto sources = prepared_files(source_files, source_lines.unprotected());
+  const auto targets = prepared_files(target_files, target_lines.unprotected());
   const auto make_side = [&](const std::vector<TextFile>& files,
                              const Preparation& preparation,
                              VocabularyPointer vocabulary) {
@@ -115,8 +117,10 @@ TranslationText TranslationText::create(
     text.source = make_side(files, source_lines, given_joined_vocabulary(options));
     text.target = other_side(text.source, target_lines);
   } else {
-    text.source = make_side(sources, source_lines, given_vocabulary(options.source_dictionary));
-    text.target = make_side(targets, target_lines, given_vocabulary(options.target_dictionary));
+    text.source =
+        make_side(sources, source_lines, given_vocabulary(options, options.source_dictionary));
+    text.target =
+        make_side(targets, target_lines, given_vocabulary(options, options.target_dictionary));
   }
   text.source_samples = pick_samples(source_files);
   text.target_samples = pick_samples(target_files);
@@ -128,7 +132,7 @@ LanguageText LanguageText::create(
   check_language_options(options);
   const Preparation preparation(options, options.language);
   const std::vector<TextFile> prepared = prepared_files(files, preparation);
-  const VocabularyPointer vocabulary = given_vocabulary(options.dictionary);
+  const VocabularyPointer vocabulary = given_vocabulary(options, options.dictionary);
   SegmenterPointer segmenter = given_segmenter(options);
   SEQCONV_CHECK(
       !files.empty() || (vocabulary && segmenter),

@@ -39,20 +39,30 @@ VocabularyPointer build_vocabulary(
     kept.emplace(symbol, found == counts.end() ? 0 : found->second);
     required.insert(symbol);
   }
+  if (!options.protect.empty())
+    for (const std::string& symbol : slot_symbols()) {
+      kept.emplace(symbol, 0);
+      required.insert(symbol);
+    }
   const auto least = std::ssize(required) + kSpecialIds;
   if (options.max_vocabulary > 0 && options.max_vocabulary < least)
     fail_usage(
         "text.max_vocabulary must be >= ",
         least,
-        " for the bytes and user-defined symbols of the SentencePiece model, but got ",
+        " for the bytes and user-defined symbols of the SentencePiece model",
+        options.protect.empty() ? "" : " and the slots of protected pieces",
+        ", but got ",
         options.max_vocabulary);
   constexpr int64_t kMultiple = 8;
-  return std::make_shared<Vocabulary>(Vocabulary::build(
+  auto vocabulary = std::make_shared<Vocabulary>(Vocabulary::build(
       kept,
       /*min_count=*/0,
       options.max_vocabulary,
       kMultiple,
       required));
+  if (!options.protect.empty())
+    vocabulary->add_slots();
+  return vocabulary;
 }
 
 /// UsageError when a symbol does not reach SentencePiece as it is.

@@ -160,6 +160,8 @@ def contradictions():
           "text.target_language=en", "text.subword=characters"], "characters"),
         (["text.source_language=de"], "text.tokenizer"),
         (["text.moses_escape=true"], "text.tokenizer"),
+        (['text.protect=["names"]'], "placeholders"),
+        (['text.protect=["urls", "urls"]'], "text.protect", "twice"),
     ):
         arguments = list(base)
         for assignment in assignments:

@@ -288,6 +288,24 @@ max_length_b = 12
 # Long sources are cut.
 CONFIGURATIONS["cut_5"] = CONFIGURATIONS["fallback_3"].replace(
     "[data]", "[data]\nmax_source_tokens = 7", 1)
+# Placeholders, URLs, e-mail addresses and numbers are slots.
+CONFIGURATIONS["protected_6"] = STREAM + """samples = "lines"
+[text]
+subword = "bpe"
+subword_size = 40
+protect = ["placeholders", "urls", "emails", "numbers"]
+[model]
+dim = 8
+ffn_dim = 8
+[model.decoder]
+layers = 1
+block = "dynamicconv"
+kernel_sizes = 3
+heads = 2
+"""
+CONFIGURATIONS["protected_pairs_6"] = CONFIGURATIONS["fallback_3"].replace(
+    "[text]", """[text]
+protect = ["placeholders", "urls", "emails", "numbers"]""", 1).replace("min_count = 2\n", "", 1)
 QUANTIZED = ("int8_4",)
 WITH_STATE = ("translation_1", "language_1")
 

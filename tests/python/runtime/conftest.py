@@ -11,6 +11,7 @@ MODEL = FOLDERS / "translation_2"
 # Without learned positions: nothing is too long for it.
 UNLIMITED = FOLDERS / "translation_1"
 LANGUAGE_MODEL = FOLDERS / "language_1"
+PROTECTED = FOLDERS / "protected_pairs_6"
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import pickle
 import pytest
 
 import seqconv
-from conftest import LANGUAGE_MODEL, MODEL
+from conftest import LANGUAGE_MODEL, MODEL, PROTECTED
 from seqconv import Tokens, _c, _options
 
 
@@ -81,6 +81,16 @@ def test_alignments_are_of_characters(translator):
     assert translator.translate(text, alignments="pairs").alignment.shares is None
     empty = translator.translate("", alignments="shares").alignment
     assert (empty.source_tokens, empty.target_spans, empty.shares) == (["</s>"], [], [])
+
+
+def test_protected_pieces_are_kept():
+    text = "dalan {name} mira http://a.org/b"
+    with seqconv.Translator(PROTECTED) as translator:
+        found = translator.translate(text, alignments="pairs", max_length_b=8)
+        parts = [part.text for part in translator.stream(text, beam=1, max_length_b=8)]
+    assert "{name}" in found.text and "http://a.org/b" in found.text
+    assert all(note.startswith("protected piece '") for note in found.notes)
+    assert parts and not any("<slot:" in part for part in parts)
 
 
 def test_pairs_are_scored(scorer, translator):

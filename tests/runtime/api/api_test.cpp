@@ -175,6 +175,25 @@ TEST(ApiTranslator, TellsWhatWasCutAndWhatIsUnknown) {
           HasSubstr("of the 47 symbols of the text are unknown")));
 }
 
+TEST(ApiTranslator, KeepsProtectedPieces) {
+  const Translator translator(kProtectedModel);
+  for (const char* const piece : {"{name}", "%1$s", "http://a.b/c", "me@a.org", "3.14"}) {
+    const std::string text = std::string("dalan ") + piece + " mira";
+    TranslationRequest wanted = request(text);
+    wanted.alignments = Alignments::kPairs;
+    const TranslationResult result = translator.translate(std::vector{wanted}).at(0);
+    ASSERT_TRUE(result.ok()) << result.error;
+    const std::string& found = result.translations.at(0).text;
+    EXPECT_THAT(found, HasSubstr(piece));
+    EXPECT_THAT(found, ::testing::Not(HasSubstr("<slot:")));
+    const auto slot = std::ranges::find(result.source_tokens, "<slot:1>");
+    ASSERT_NE(slot, result.source_tokens.end());
+    const auto number = static_cast<size_t>(slot - result.source_tokens.begin());
+    const ByteRange range = result.source_ranges.at(number);
+    EXPECT_EQ(range, (ByteRange{6, 6 + static_cast<int64_t>(std::string(piece).size())}));
+  }
+}
+
 TEST(ApiTranslator, CutsTextsWhereItIsAsked) {
   const Translator whole(kModel);
   const Translator cut(kModel, {.max_source_tokens = 3});

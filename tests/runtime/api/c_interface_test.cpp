@@ -215,6 +215,22 @@ TEST(CInterface, TakesTokensInsteadOfTexts) {
   EXPECT_EQ(best_of(translate(model, request)), "");
 }
 
+TEST(CInterface, KeepsProtectedPieces) {
+  const Model model = open(kProtectedModel);
+  const Result text = translate(model, asking("dalan {name} mira %d"));
+  EXPECT_THAT(best_of(text), ::testing::AllOf(HasSubstr("{name}"), HasSubstr("%d")));
+  // Tokens have slots, which stay what they are.
+  seqconv_result* found = nullptr;
+  ASSERT_EQ(
+      seqconv_tokenize(model.get(), SEQCONV_SOURCE, seqconv_text_of("%d {a}"), &found), SEQCONV_OK);
+  const Result tokens = owned(found);
+  const seqconv_output& output = *tokens->outputs[0];
+  ASSERT_EQ(output.token_count, 2);
+  EXPECT_EQ(string_of(output.tokens[1]), "<slot:2>");
+  ASSERT_EQ(seqconv_detokenize(model.get(), SEQCONV_TARGET, output.tokens, 2, &found), SEQCONV_OK);
+  EXPECT_EQ(best_of(owned(found)), "<slot:1> <slot:2>");
+}
+
 TEST(CInterface, MakesTokensOfTextsAndTextsOfTokens) {
   const Model model = open(kModel);
   seqconv_result* found = nullptr;

@@ -31,6 +31,9 @@ inline std::vector<TranslationRequest> requests(size_t count) {
   return all;
 }
 
+/// A model whose text has protected pieces, of all kinds.
+inline const std::string kProtectedModel = SEQCONV_FOLDERS "/protected_pairs_6";
+
 /// A model without learned positions, for which nothing is too long.
 inline const std::string kUnlimitedModel = SEQCONV_FOLDERS "/translation_1";
 
