@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "serve/answers.h"
 #include "serve/languages.h"
 
@@ -68,25 +69,42 @@ Models::Opened Models::open(size_t number) {
   Place& place = *places_[number];
   const std::lock_guard alone(place.opening);
   std::vector<Opened> closed;  // outside of the lock
+  Opened before;
   int64_t reloads = 0;
   {
     const std::lock_guard lock(mutex_);
     place.used = Clock::now();
-    if (place.model)
+    if (place.model && place.reloads == reloads_)
       return place.model;
     reloads = reloads_;
-    closed = make_room(file_bytes(served_[number].folder));
+    if (options_.memory_bytes > 0)  // there may be no room for both
+      closed.push_back(std::exchange(place.model, nullptr));
+    before = place.model;
+    for (Opened& other : make_room(file_bytes(served_[number].folder)))
+      closed.push_back(std::move(other));
   }
   closed.clear();
-  Opened model = open_now(number);
+  Opened model = open_or_keep(number, before);
   const ModelInfo info = model->info();
   const std::lock_guard lock(mutex_);
   place.used = Clock::now();
   place.bytes = info.file_bytes + info.weight_bytes;
-  ++place.times_opened;
-  if (reloads == reloads_)  // else what was read may be the old one
-    place.model = model;
+  place.times_opened += model == before ? 0 : 1;
+  place.reloads = reloads;
+  place.model = model;
   return model;
+}
+
+/// A model that is opened anew stays as it is where that fails: requests go on.
+Models::Opened Models::open_or_keep(size_t number, const Opened& before) const {
+  try {
+    return open_now(number);
+  } catch (const std::exception& error) {
+    if (!before)
+      throw;
+    log_line(LogLevel::kError, concat(served_[number].name(), " stays as it was: ", error.what()));
+    return before;
+  }
 }
 
 Models::Opened Models::open_now(size_t number) const {
@@ -127,11 +145,8 @@ std::vector<Models::Opened> Models::make_room(int64_t bytes) {
 }
 
 void Models::reload() {
-  std::vector<Opened> closed;  // outside of the lock
   const std::lock_guard lock(mutex_);
   ++reloads_;
-  for (const auto& place : places_)
-    closed.push_back(std::exchange(place->model, nullptr));
 }
 
 void Models::close_idle() {

@@ -62,7 +62,7 @@ class Models {
   Opened open(size_t number);
 
   /// Opens what is asked for from now on anew: folders may have changed. Requests under way keep
-  /// the model that they have.
+  /// the model that they have, and so do all where the new one cannot be opened, which is logged.
   void reload();
 
   /// Closes what has been idle for too long.
@@ -82,10 +82,12 @@ class Models {
     Opened model;
     int64_t bytes = 0;
     int64_t times_opened = 0;
+    int64_t reloads = 0;  // before it was opened
     Clock::time_point used{};
   };
 
   Opened open_now(size_t number) const;
+  Opened open_or_keep(size_t number, const Opened& before) const;
   int64_t open_bytes() const;
   std::vector<Opened> make_room(int64_t bytes);
 

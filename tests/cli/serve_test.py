@@ -257,10 +257,12 @@ class Models(TestCase):
                 return server.post("/translate", **ASKED)
             before, after = translated("de-en", "dalan mira"), translated("en-de", "dalan mira")
             self.assertNotEqual(before, after)
+            self.assertEqual(ask(0)[1]["translatedText"], before)
+            shutil.copytree(EN_DE, self.folder / "new")
             with concurrent.futures.ThreadPoolExecutor(8) as pool:
                 answers = pool.map(ask, range(300))
                 folder.rename(self.folder / "old")
-                shutil.copytree(EN_DE, folder)
+                (self.folder / "new").rename(folder)
                 server.process.send_signal(signal.SIGHUP)
                 for status, answer in answers:
                     self.assertEqual(status, 200)
@@ -276,7 +278,7 @@ class Models(TestCase):
             status, answer = server.post("/translate", **ASKED)
             self.assertEqual(status, 500)
             self.assertNotIn(str(folder), answer["error"])
-            self.assertIn("model.safetensors", server.message)
+            self.assertTrue(wait_until(lambda: "model.safetensors" in server.message))
             self.assertEqual(server.post("/translate", q="zo", source="en", target="de")[0], 200)
 
 

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <thread>
 
 #include "serve/answers.h"
 #include "support/errors.h"
+#include "support/temporary_folder.h"
 
 namespace seqconv::internal {
 namespace {
@@ -72,10 +74,26 @@ TEST(ServedModels, AreOpenedOnceForManyWhoWantThem) {
     thread.join();
   for (const Models::State& state : models.states())
     EXPECT_EQ(state.times_opened, 1);
+  const Models::Opened before = models.open(1);
   models.reload();
-  EXPECT_EQ(open_count(models), 0);
-  models.open(1);
+  EXPECT_NE(models.open(1), before);
+  EXPECT_EQ(models.open(1), models.open(1));
   EXPECT_EQ(models.states()[1].times_opened, 2);
+}
+
+TEST(ServedModels, StayAsTheyWereWhereTheNewOneCannotBeOpened) {
+  const testing::TemporaryFolder folder;
+  const std::string own = folder.path() / "model";
+  std::filesystem::copy(kFolder, own);
+  Models models({{"de", "en", own}}, {});
+  const Models::Opened before = models.open(0);
+  std::filesystem::remove(own + "/model.safetensors");
+  models.reload();
+  EXPECT_EQ(models.open(0), before);
+  EXPECT_EQ(models.open(0), before);  // and is not tried at each request
+  std::filesystem::copy(kFolder + "/model.safetensors", own + "/model.safetensors");
+  models.reload();
+  EXPECT_NE(models.open(0), before);
 }
 
 TEST(ServedModels, AreClosedWhenIdleButNotWhileHeld) {
