@@ -36,6 +36,7 @@ class Part:
     soname: str = ""  # beginning of the shared library's name; headers have none
     within: str = ""  # another part, whose copy of it is meant
     program_only: bool = False  # not in the library for other programs
+    headers_of_many: bool = False  # Debian's file tells 50,000 lines of authors: the licence does
     shared_only: bool = False  # Debian has it as a shared library alone: else it is left out
 
     @property
@@ -50,7 +51,7 @@ PARTS = (
     Part("Abseil", "Apache-2.0", "libsentencepiece-dev", within="SentencePiece"),
     Part("Protocol Buffers", "BSD-3-Clause", "libsentencepiece-dev", within="SentencePiece"),
     Part("Darts-clone", "BSD-3-Clause", "libsentencepiece-dev", within="SentencePiece"),
-    Part("Boost", "BSL-1.0", "libboost1.81-dev", program_only=True),
+    Part("Boost", "BSL-1.0", "libboost1.81-dev", program_only=True, headers_of_many=True),
     Part("Gumbo", "Apache-2.0", "libgumbo-dev", "libgumbo.so", program_only=True),
     Part("CLD2", "Apache-2.0", "libcld2-dev", "libcld2.so", program_only=True, shared_only=True),
     Part("libsodium", "ISC", "libsodium-dev", "libsodium.so", program_only=True),
@@ -102,6 +103,18 @@ def debian_sources():
                                                                      out.stdout.splitlines())}
 
 
+def licence_of(part):
+    """The copyright file of a part's package, or the text of its licence in it."""
+    file = pathlib.Path("/usr/share/doc", part.debian, "copyright")
+    text = file.read_text(encoding="utf-8")
+    if not part.headers_of_many:
+        return text
+    found = re.search(rf"^License: {re.escape(part.spdx)}\n((?: .*\n)+)", text, re.MULTILINE)
+    if not found:
+        sys.exit(f"make_bom.py: {file} does not hold the text of {part.spdx}")
+    return re.sub(r"^ \.?", "", found[1], flags=re.MULTILINE)
+
+
 def write_licences(output):
     """The copyright files of Debian's packages, once each, and the one licence to which they
     refer and that must be given."""
@@ -111,8 +124,7 @@ def write_licences(output):
             continue
         seen.add(source)
         names = ", ".join(p.name for p in PARTS if p.debian == part.debian)
-        file = pathlib.Path("/usr/share/doc", part.debian, "copyright")
-        text.append(f"{'=' * 78}\n{names}\n{'=' * 78}\n\n{file.read_text(encoding='utf-8')}")
+        text.append(f"{'=' * 78}\n{names}\n{'=' * 78}\n\n{licence_of(part)}")
     apache = pathlib.Path("/usr/share/common-licenses/Apache-2.0").read_text(encoding="utf-8")
     text.append(f"{'=' * 78}\nApache-2.0\n{'=' * 78}\n{apache}")
     pathlib.Path(output).write_text("\n".join(text), encoding="utf-8")
