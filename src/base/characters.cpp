@@ -115,6 +115,10 @@ bool is_number(char32_t c) {
   return is_of(c, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO);
 }
 
+bool is_part_of_word(char32_t c) {
+  return is_letter(c) || is_mark(c) || is_number(c);
+}
+
 bool is_decimal_digit(char32_t c) {
   return category(c) == UTF8PROC_CATEGORY_ND;
 }

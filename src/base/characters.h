@@ -17,6 +17,8 @@ bool has_letter(std::string_view text);
 bool is_mark(char32_t c);
 bool is_number(char32_t c);
 bool is_decimal_digit(char32_t c);
+/// Letters, marks and numbers: what words are made of.
+bool is_part_of_word(char32_t c);
 bool is_other_number(char32_t c);  ///< fractions, superscripts, numbers in circles
 bool is_punctuation(char32_t c);
 bool is_symbol(char32_t c);

@@ -31,10 +31,6 @@ int64_t count_of(const PieceCounts& counts, std::string_view spelling) {
   return found == counts.end() ? 0 : found->second;
 }
 
-bool is_in_word(char32_t c) {
-  return is_letter(c) || is_mark(c) || is_number(c);
-}
-
 bool is_space_at(std::string_view text, size_t at) {
   return is_space(next_code_point(text, at));
 }
@@ -175,7 +171,8 @@ void PieceCheck::Repair::erase(const ProtectedPiece& piece) {
   const bool is_behind_blank = is_first || text_[begin - 1] == ' ';
   const bool is_before_blank = is_last || text_[end] == ' ';
   const bool parts_words = !is_behind_blank && !is_before_blank &&
-      (is_in_word(previous_code_point(text_, before)) || is_in_word(next_code_point(text_, end)));
+      (is_part_of_word(previous_code_point(text_, before)) ||
+       is_part_of_word(next_code_point(text_, end)));
   end = piece.end;
   if (is_behind_blank && is_before_blank && !is_first)
     --begin;
@@ -227,7 +224,8 @@ bool PieceCheck::Repair::is_inside(size_t at, const std::vector<ProtectedPiece>&
   if (ends_piece || (next != pieces.end() && next->begin == at))
     return false;
   size_t before = at;
-  return is_in_word(previous_code_point(text_, before)) && is_in_word(next_code_point(text_, at));
+  return is_part_of_word(previous_code_point(text_, before)) &&
+      is_part_of_word(next_code_point(text_, at));
 }
 
 /// The end or the begin of the word or piece that a place is inside; the place itself where it is

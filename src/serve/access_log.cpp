@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_texts.h"
 #include "base/log.h"
 
 namespace seqconv::internal {
@@ -70,7 +71,7 @@ void AccessLog::add(const HttpRecord& record) {
       {"request_bytes", record.request_bytes},
       {"answer_bytes", record.answer_bytes},
       {"seconds", std::round(record.seconds * 1e6) / 1e6}};
-  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = json_line(line) + "\n";
   const std::lock_guard lock(mutex_);
   if (::write(descriptor_, text.data(), text.size()) == static_cast<ssize_t>(text.size()))
     has_failed_ = false;

@@ -4,21 +4,18 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_texts.h"
 #include "base/log.h"
 #include "seqconv/runtime.h"
 
 namespace seqconv::internal {
 
-std::string json_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 HttpAnswer json_answer(const Json& json) {
-  return {200, "application/json", json_text(json), {}};
+  return {200, "application/json", json_line(json), {}};
 }
 
 HttpAnswer error_answer(unsigned status, const std::string& text, int64_t retry_after) {
-  HttpAnswer answer{status, "application/json", json_text({{"error", text}}), {}};
+  HttpAnswer answer{status, "application/json", json_line({{"error", text}}), {}};
   if (retry_after > 0)
     answer.headers.emplace_back("Retry-After", std::to_string(retry_after));
   return answer;
@@ -48,8 +45,8 @@ HttpAnswer event_stream() {
       200, "text/event-stream", "", {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}};
 }
 
-std::string event_text(const char* name, const Json& data) {
-  return concat("event: ", name, "\ndata: ", json_text(data), "\n\n");
+std::string event_text(const char* name, std::string_view data) {
+  return concat("event: ", name, "\ndata: ", data, "\n\n");
 }
 
 }  // namespace seqconv::internal

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "serve/http_server.h"
@@ -22,9 +23,6 @@ class CallError : public std::runtime_error {
   int64_t retry_after_;
 };
 
-/// The value as text; bytes that are not UTF-8 become U+FFFD.
-std::string json_text(const Json& json);
-
 HttpAnswer json_answer(const Json& json);
 
 /// {"error": …} with the status.
@@ -37,7 +35,7 @@ HttpAnswer answer_for_fault() noexcept;
 /// The head of an answer that is a stream of events.
 HttpAnswer event_stream();
 
-/// A server-sent event whose data is JSON.
-std::string event_text(const char* name, const Json& data);
+/// A server-sent event whose data is a line, such as an answer's JSON.
+std::string event_text(const char* name, std::string_view data);
 
 }  // namespace seqconv::internal

@@ -125,7 +125,7 @@ int64_t Models::open_bytes() const {
   return bytes;
 }
 
-/// Those that are closed for it, which the caller lets go of.
+/// Closes idle models for it, and gives them to the caller, who lets go of them.
 std::vector<Models::Opened> Models::make_room(int64_t bytes) {
   std::vector<Opened> closed;
   while (options_.memory_bytes > 0 && open_bytes() + bytes > options_.memory_bytes) {

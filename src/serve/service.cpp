@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_texts.h"
 #include "serve/alignments_json.h"
 #include "serve/answers.h"
 #include "serve/assets.h"
@@ -190,7 +191,8 @@ void Service::translate(const Exchange& exchange, const Json& parameters, bool a
   JobHooks hooks{.post = post_};
   if (as_stream)
     hooks.part = [exchange](size_t text, std::string part) {
-      exchange->write(event_text("part", {{"index", text}, {"translatedText", std::move(part)}}));
+      exchange->write(
+          event_text("part", json_line({{"index", text}, {"translatedText", std::move(part)}})));
     };
   own->job = std::make_shared<TranslationJob>(
       std::move(texts),
@@ -285,12 +287,12 @@ void Service::end(const Exchange& exchange, const Translation& translation, bool
     const Json json = outcome(translation);
     if (!as_stream)
       return exchange->answer(json_answer(json));
-    exchange->write(event_text("done", json));
+    exchange->write(event_text("done", json_line(json)));
   } catch (...) {
     HttpAnswer fault = answer_for_fault();
     if (!as_stream)
       return exchange->answer(std::move(fault));
-    exchange->write("event: error\ndata: " + fault.body + "\n\n");
+    exchange->write(event_text("error", fault.body));
   }
   exchange->end();
 }
@@ -364,7 +366,7 @@ void Service::generate(const Exchange& exchange, const Json& parameters) {
       call.request,
       [&](std::string_view text) {
         if (call.wants_stream)
-          exchange->write(event_text("part", {{"text", text}}));
+          exchange->write(event_text("part", json_line({{"text", text}})));
         return true;
       },
       cancel);
@@ -373,8 +375,7 @@ void Service::generate(const Exchange& exchange, const Json& parameters) {
       : error_answer(result.status == Status::kInvalid ? 400 : 503, result.error);
   if (!call.wants_stream)
     return exchange->answer(answer);
-  exchange->write(
-      concat("event: ", answer.status == 200 ? "done" : "error", "\ndata: ", answer.body, "\n\n"));
+  exchange->write(event_text(answer.status == 200 ? "done" : "error", answer.body));
   exchange->end();
 }
 

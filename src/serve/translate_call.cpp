@@ -4,9 +4,11 @@
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "base/error.h"
 #include "base/json_guard.h"
+#include "base/json_texts.h"
 #include "base/utf8.h"
 #include "serve/answers.h"
 #include "serve/url.h"
@@ -138,42 +140,29 @@ std::string scalar_parameter(const Json& parameters, const char* name, const Jso
   const auto found = parameters.find(name);
   const bool is_said = found != parameters.end() && !found->is_null();
   const Json& value = is_said ? *found : standard;
-  std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
+  std::string text = value.is_string() ? value.get<std::string>() : json_line(value);
   if (value.is_number_float() && text.ends_with(".0"))
     text.resize(text.size() - 2);
   return text;
 }
 
-int64_t whole_parameter(
-    const Json& parameters, const char* name, int64_t standard, int64_t least, int64_t most) {
+/// A number within its limits: a whole one for a T that is.
+template <class T>
+T number_parameter(
+    const Json& parameters,
+    const char* name,
+    std::type_identity_t<T> standard,
+    std::type_identity_t<T> least,
+    std::type_identity_t<T> most) {
   const std::string text = scalar_parameter(parameters, name, standard);
   const char* const end = text.data() + text.size();
-  int64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < least || value > most)
-    bad(concat(
-        "Invalid request: ",
-        name,
-        " must be a whole number from ",
-        least,
-        " to ",
-        most,
-        ", but got ",
-        text));
-  return value;
-}
-
-double number_parameter(
-    const Json& parameters, const char* name, double standard, double least, double most) {
-  const std::string text = scalar_parameter(parameters, name, standard);
-  const char* const end = text.data() + text.size();
-  double value = 0;
+  T value = 0;
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || !(value >= least && value <= most))
     bad(concat(
         "Invalid request: ",
         name,
-        " must be a number from ",
+        std::is_integral_v<T> ? " must be a whole number from " : " must be a number from ",
         least,
         " to ",
         most,
@@ -203,7 +192,8 @@ TranslateCall read_translate_call(const Json& parameters, const ServeOptions& li
   if (format != "text" && format != "html")
     bad("Invalid request: format must be text or html, but got " + format);
   call.format = format == "html" ? DocumentFormat::kHtml : DocumentFormat::kText;
-  call.alternatives = whole_parameter(parameters, "alternatives", 0, 0, limits.max_alternatives);
+  call.alternatives =
+      number_parameter<int64_t>(parameters, "alternatives", 0, 0, limits.max_alternatives);
   call.wants_alignments = flag_parameter(parameters, "alignments");
   return call;
 }
@@ -221,15 +211,16 @@ GenerateCall read_generate_call(const Json& parameters, const ServeOptions& limi
         " characters, but got ",
         got));
   call.model = text_parameter(parameters, "model");
-  request.length = whole_parameter(
+  request.length = number_parameter<int64_t>(
       parameters, "length", std::min<int64_t>(200, limits.max_length), 1, limits.max_length);
   SamplingOptions& sampling = request.sampling;
-  sampling.temperature = number_parameter(parameters, "temperature", 1, 0, 100);
-  sampling.top_p = number_parameter(parameters, "top_p", 1, 0, 1);
+  sampling.temperature = number_parameter<double>(parameters, "temperature", 1, 0, 100);
+  sampling.top_p = number_parameter<double>(parameters, "top_p", 1, 0, 1);
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  sampling.top_k = whole_parameter(parameters, "top_k", 0, 0, kMost);
+  sampling.top_k = number_parameter<int64_t>(parameters, "top_k", 0, 0, kMost);
   if (parameters.contains("seed") && !parameters["seed"].is_null())
-    sampling.seed = static_cast<uint64_t>(whole_parameter(parameters, "seed", 0, 0, kMost));
+    sampling.seed =
+        static_cast<uint64_t>(number_parameter<int64_t>(parameters, "seed", 0, 0, kMost));
   call.wants_stream = flag_parameter(parameters, "stream");
   return call;
 }

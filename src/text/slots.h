@@ -25,7 +25,7 @@ class Slots {
  public:
   /// No slot has a spelling.
   Slots() = default;
-  /// Those of the pieces of a clean line, each spelling once, by where it first stands.
+  /// Slots for the pieces of a clean line, each spelling once, by where it first stands.
   Slots(std::string_view line, const PieceKinds& kinds);
 
   size_t size() const { return spellings_.size(); }

@@ -20,10 +20,6 @@ std::pair<size_t, size_t> units_in(std::span<const ByteRange> units, ByteRange r
 
 }  // namespace
 
-bool is_part_of_word(char32_t c) {
-  return is_letter(c) || is_number(c) || is_mark(c);
-}
-
 std::vector<ByteRange> word_units(std::string_view text) {
   std::vector<ByteRange> units;
   bool goes_on = false;

@@ -7,9 +7,6 @@
 
 namespace seqconv::internal {
 
-/// True for letters, numbers and marks.
-bool is_part_of_word(char32_t c);
-
 /// Words, and characters that are part of none, in their order, as bytes of the text; white space
 /// belongs to none of them. Each letter of a script without blanks is one.
 std::vector<ByteRange> word_units(std::string_view text);

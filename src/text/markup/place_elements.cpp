@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/characters.h"
 #include "base/utf8.h"
 #include "text/markup/aligned_words.h"
 
