@@ -44,6 +44,9 @@ struct RuntimeOptions {
   /// Milliseconds that an asynchronous request waits for others, to share a batch with, while
   /// fewer than a batch are there; 0: as long as they come one right after the other.
   int64_t max_wait_ms = 0;
+  /// For a Translator alone, "" for none: a file of lines SOURCE<tab>TARGET. Translations of
+  /// texts that hold a SOURCE hold its TARGET (docs/translating.md).
+  std::string terminology{};
 };
 
 /// Says how translations are searched for; what is not given is the model's
@@ -105,6 +108,12 @@ enum class Alignments {
   kShares,  ///< that, and the shares that they are made from
 };
 
+/// A term of the source language, and its translation as it is to be spelled.
+struct Term {
+  std::string source{};
+  std::string target{};
+};
+
 struct TranslationRequest {
   std::string text{};
   std::string target_prefix{};  ///< how the translation must begin
@@ -118,6 +127,10 @@ struct TranslationRequest {
   /// others are unknown. A last </s> is left out. A text and its tokens together are invalid.
   std::optional<std::vector<std::string>> tokens{};
   std::optional<std::vector<std::string>> target_prefix_tokens{};
+  /// Beside those of RuntimeOptions::terminology, and before them: translations of a text that
+  /// holds a source hold its target. For searches of texts alone: beside sampling or tokens they
+  /// are invalid.
+  std::vector<Term> terms{};
   /// From the call on; 0: none. One below 0 makes the call throw an OptionError.
   std::chrono::milliseconds timeout{0};
 };

@@ -63,6 +63,7 @@ inline Model open(
     own.max_source_tokens = options.max_source_tokens;
     own.queue_limit = options.queue_limit;
     own.max_wait_ms = options.max_wait_ms;
+    own.terminology = options.terminology.empty() ? nullptr : options.terminology.c_str();
     own.shortlist = options.shortlist.empty() ? nullptr : options.shortlist.c_str();
     std::vector<const char*> names;
     for (const std::string& folder : folders)
@@ -165,6 +166,8 @@ class GivenTranslation {
         prefix_tokens_(request.target_prefix_tokens) {
     if (request.sampling)
       sampling_ = to_c(*request.sampling);
+    for (const Term& term : request.terms)
+      terms_.push_back({text_of(term.source), text_of(term.target)});
     own_.text = text_of(request.text);
     own_.prefix = text_of(request.target_prefix);
     own_.alignments = static_cast<int32_t>(request.alignments);
@@ -176,6 +179,8 @@ class GivenTranslation {
     seen.token_count = tokens_.count();
     seen.prefix_tokens = prefix_tokens_.data();
     seen.prefix_token_count = prefix_tokens_.count();
+    seen.terms = terms_.data();
+    seen.term_count = static_cast<int64_t>(terms_.size());
     seen.search = &search_;
     seen.sampling = sampling_ ? &*sampling_ : nullptr;
     seen.stream = streams ? 1 : 0;
@@ -188,6 +193,7 @@ class GivenTranslation {
   std::optional<seqconv_sampling_options> sampling_;
   Tokens tokens_;
   Tokens prefix_tokens_;
+  std::vector<seqconv_term> terms_;
 };
 
 inline seqconv_score_request to_c(const ScoreRequest& request) {

@@ -127,11 +127,12 @@ typedef struct seqconv_runtime_options {
   int64_t queue_limit;       /**< asynchronous requests that may wait; 0: any number */
   const char* shortlist;     /**< a file of `seqconv shortlist`; NULL: all words */
   int64_t max_wait_ms;       /**< that an asynchronous request waits for others, at most 60,000 */
+  const char* terminology;   /**< a file of lines SOURCE<tab>TARGET for texts; NULL: none */
 } seqconv_runtime_options;
 #define SEQCONV_RUNTIME_OPTIONS_INIT                                                         \
   {                                                                                          \
     sizeof(seqconv_runtime_options), SEQCONV_TASK_ANY, SEQCONV_COMPUTE_MODEL, 0, 0, 0, 4096, \
-        INT64_C(32) << 20, 0, 0, NULL, 0                                                     \
+        INT64_C(32) << 20, 0, 0, NULL, 0, NULL                                               \
   }
 
 /** Opens a model folder, or `count` folders of translation models that vote. options: NULL for
@@ -245,6 +246,12 @@ typedef struct seqconv_sampling_options {
 #define SEQCONV_SAMPLING_OPTIONS_INIT \
   { sizeof(seqconv_sampling_options), 1.0, 0, 1.0, 0, 0, 0 }
 
+/** A term of the source language, and its translation as it is to be spelled. */
+typedef struct seqconv_term {
+  seqconv_text source;
+  seqconv_text target;
+} seqconv_term;
+
 /** A text to translate or summarise, or its tokens as the model's vocabulary spells them; both
  * are SEQCONV_INVALID. */
 typedef struct seqconv_translation_request {
@@ -260,11 +267,15 @@ typedef struct seqconv_translation_request {
   int32_t alignments;                       /**< seqconv_alignments */
   int32_t stream;     /**< 1: tells parts, which all hypotheses have in common */
   int64_t timeout_ms; /**< from the call on; 0: none */
+  /** [term_count], beside the terminology and before it: translations of a text that holds a source
+   * hold its target. With tokens or sampling they are SEQCONV_INVALID. */
+  const seqconv_term* terms;
+  int64_t term_count;
 } seqconv_translation_request;
 #define SEQCONV_TRANSLATION_REQUEST_INIT                                                           \
   {                                                                                                \
     sizeof(seqconv_translation_request), SEQCONV_NO_TEXT, NULL, 0, SEQCONV_NO_TEXT, NULL, 0, NULL, \
-        NULL, SEQCONV_ALIGNMENTS_NONE, 0, 0                                                        \
+        NULL, SEQCONV_ALIGNMENTS_NONE, 0, 0, NULL, 0                                               \
   }
 
 /** A text and its translation, to be scored. */

@@ -50,7 +50,7 @@ class RuntimeOptions(Sized):
         ("size", c_size_t), ("task", c_int32), ("compute", c_int32), ("follow_links", c_int32),
         ("reserved", c_int32), ("threads", c_int64), ("batch_tokens", c_int64),
         ("logits_bytes", c_int64), ("max_source_tokens", c_int64), ("queue_limit", c_int64),
-        ("shortlist", c_char_p), ("max_wait_ms", c_int64),
+        ("shortlist", c_char_p), ("max_wait_ms", c_int64), ("terminology", c_char_p),
     ]  # fmt: skip
     DEFAULTS = {"batch_tokens": 4096, "logits_bytes": 32 << 20}
 
@@ -99,12 +99,17 @@ TEXT = Struct("@Pq")
 PAIR = Struct("@qq")
 
 
+class Term(Structure):
+    _fields_ = [("source", Text), ("target", Text)]
+
+
 class TranslationRequest(Sized):
     _fields_ = [
         ("size", c_size_t), ("text", Text), ("tokens", POINTER(Text)), ("token_count", c_int64),
         ("prefix", Text), ("prefix_tokens", POINTER(Text)), ("prefix_token_count", c_int64),
         ("search", POINTER(SearchOptions)), ("sampling", POINTER(SamplingOptions)),
         ("alignments", c_int32), ("stream", c_int32), ("timeout_ms", c_int64),
+        ("terms", POINTER(Term)), ("term_count", c_int64),
     ]  # fmt: skip
 
 

@@ -42,7 +42,7 @@ class Translator(_TextModel):
         Options, each the model's own if not given: beam (size; 1: greedy), n_best, length_penalty,
         max_length_a and max_length_b (at most a * source tokens + b tokens), min_length,
         no_repeat_ngram, unknown_penalty, ban_unknown, stepwise_length_penalty; target_prefix, the
-        beginning of the translation; sample=True draws instead of searching, with temperature, top_k,
+        beginning of the translation; terms, a dict of terms and how they are translated; sample=True draws instead of searching, with temperature, top_k,
         top_p and seed; alignments ("pairs" or "shares"); timeout in seconds.
         """
         return self._any(text, options)
@@ -159,7 +159,7 @@ class Scorer(Model):
     ) -> None:
         """Opens a model folder; see Translator."""
         super().__init__(
-            [model], threads=threads, compute=compute, shortlist=None, follow_links=follow_links,
+            [model], threads=threads, compute=compute, shortlist=None, terminology=None, follow_links=follow_links,
             batch_tokens=batch_tokens, max_source_tokens=0, queue_limit=queue_limit)  # fmt: skip
 
     @staticmethod
@@ -215,7 +215,7 @@ class Generator(Model):
     ) -> None:
         """Opens a model folder; see Translator."""
         super().__init__(
-            [model], threads=threads, compute=compute, shortlist=None, follow_links=follow_links,
+            [model], threads=threads, compute=compute, shortlist=None, terminology=None, follow_links=follow_links,
             batch_tokens=4096, max_source_tokens=0, queue_limit=queue_limit)  # fmt: skip
 
     def _request(self, prompt: Given, options: GenerationOptions) -> Request[Generation]:

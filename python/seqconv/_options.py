@@ -18,7 +18,8 @@ _SEARCH = ("beam", "n_best", "max_length_b", "min_length", "no_repeat_ngram", "m
 
 _SAMPLING = ("temperature", "top_k", "top_p", "ban_unknown", "seed")
 # The keys of TranslationOptions and GenerationOptions (_typed.py).
-TRANSLATION = frozenset((*_SEARCH, *_SAMPLING, "target_prefix", "sample", "alignments", "timeout"))
+TRANSLATION = frozenset((*_SEARCH, *_SAMPLING, "target_prefix", "terms", "sample", "alignments",
+                         "timeout"))
 GENERATION = frozenset((*_SAMPLING, "length", "timeout"))
 
 
@@ -93,14 +94,15 @@ def runtime_options(
     batch_tokens: int,
     max_source_tokens: int,
     queue_limit: int,
+    terminology: str | None,
 ) -> tuple[_c.RuntimeOptions, Any]:
     """The options, and what they point to."""
     if compute not in _c.COMPUTE:
         raise errors.OptionError(f"compute must be one of {', '.join(_c.COMPUTE)}, but got {compute!r}")
-    name = os.fsencode(shortlist) if shortlist is not None else None
+    name, terms = (os.fsencode(file) if file is not None else None for file in (shortlist, terminology))
     numbers = {"threads": threads, "batch_tokens": batch_tokens,
                "max_source_tokens": max_source_tokens, "queue_limit": queue_limit}
     own = _c.RuntimeOptions(
         task=task, compute=_c.COMPUTE.index(compute), follow_links=int(follow_links),
-        shortlist=name, **{key: _typed(key, value, int) for key, value in numbers.items()})
-    return own, (name, ctypes.byref(own))
+        shortlist=name, terminology=terms, **{key: _typed(key, value, int) for key, value in numbers.items()})
+    return own, (name, terms, ctypes.byref(own))

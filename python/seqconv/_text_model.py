@@ -54,6 +54,22 @@ def give_text(struct: _c.Sized, given: Given, name: str) -> Any:
     return kept
 
 
+def give_terms(struct: _c.Sized, terms: Any) -> Any:
+    """Makes terms those of a request; returns what the struct points to then."""
+    pairs = list(terms.items() if hasattr(terms, "items") else terms)
+    if not all(len(pair) == 2 and all(isinstance(side, str) for side in pair) for pair in pairs):
+        raise TypeError("terms must be a dict from str to str, or pairs of them")
+    array = (_c.Term * len(pairs))()
+    kept = []
+    for term, pair in zip(array, pairs):
+        for name, side in zip(("source", "target"), pair):
+            text, bytes_of_it = _c.text_of(side)
+            setattr(term, name, text)
+            kept.append(bytes_of_it)
+    struct.terms, struct.term_count = array, len(pairs)
+    return array, kept
+
+
 def _seed_of(number: int) -> int:
     """The seed of a text's draws where none is given, by its number in a list: equal texts have
     draws of their own, those of `seqconv translate --sample` (mix_words(1, number + 1) of
@@ -86,7 +102,8 @@ class _Asked:
         self._struct = struct = _c.TranslationRequest(
             alignments=self._alignments, timeout_ms=_options.timeout_ms(own.pop("timeout", None)))
         prefix = own.pop("target_prefix", None)
-        self._kept = [give_text(struct, prefix, "prefix") if prefix is not None else None]
+        self._kept = [give_text(struct, prefix, "prefix") if prefix is not None else None,
+                      give_terms(struct, own.pop("terms", {}))]
         struct.search.contents = search = _options.search_options(own)
         self._kept.append(search)
         self._sampling: _c.SamplingOptions | None = None  # of draws without a seed
@@ -147,6 +164,7 @@ class _TextModel(Model):
         threads: int = 0,
         compute: str = "model",
         shortlist: Folder | None = None,
+        terminology: Folder | None = None,
         follow_links: bool = False,
         batch_tokens: int = 4096,
         max_source_tokens: int = 0,
@@ -157,6 +175,7 @@ class _TextModel(Model):
         threads: batches worked on at a time; 0: as many as there are cores.
         compute: "model", "auto", "float32", "bfloat16" or "int8".
         shortlist: a file of `seqconv shortlist`.
+        terminology: a file of lines SOURCE<tab>TARGET (docs/translating.md).
         follow_links: whether files of the folder may be links out of it.
         max_source_tokens: longer texts are cut, with a note; 0: as the model says.
         queue_limit: asynchronous requests that may wait; a further one raises QueueFull.
@@ -167,6 +186,7 @@ class _TextModel(Model):
         super().__init__(
             folders, threads=threads, compute=compute,
             shortlist=None if shortlist is None else os.fspath(shortlist),
+            terminology=None if terminology is None else os.fspath(terminology),
             follow_links=follow_links, batch_tokens=batch_tokens,
             max_source_tokens=max_source_tokens, queue_limit=queue_limit)  # fmt: skip
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ._text_model import Tokens
 
 class TranslationOptions(TypedDict, total=False):
@@ -30,6 +32,8 @@ class TranslationOptions(TypedDict, total=False):
     """Whether finished hypotheses stay in the beam and compete by score at each step."""
     target_prefix: str | Tokens
     """The beginning of the translation."""
+    terms: Mapping[str, str]
+    """Translations of a text that holds a key hold its value (docs/translating.md)."""
     sample: bool
     """Whether to draw instead of to search."""
     temperature: float

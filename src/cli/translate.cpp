@@ -18,6 +18,7 @@ constexpr const char* kTranslateExamples =
     "  seqconv translate --model a --input test.de-en.de.bin > output.txt\n"
     "  seqconv translate --model a --n-best 5 --format json < input.txt\n"
     "  seqconv translate --model a --shortlist a.shortlist < input.txt\n"
+    "  seqconv translate --model a --terminology terms.tsv < input.txt\n"
     "  seqconv translate --model a --sample --temperature 0.8 < input.txt\n"
     "  seqconv translate --model a --input in.txt --output out.txt --shard "
     "1/8\n"
@@ -66,6 +67,12 @@ void add_translate(Program& program) {
           arguments.json_input,
           R"(Input lines are objects with "text", maybe "target_prefix" and options)")
       ->group("Input and output");
+  verb.add_option(
+          "--terminology",
+          arguments.terminology,
+          R"(Lines SOURCE<tab>TARGET: translations hold the TARGET of each SOURCE of their line)")
+      ->type_name("FILE")
+      ->group("Search");
   auto* const pairs = verb.add_flag_callback(
       "--alignments",
       [&arguments] { arguments.alignments = std::max(arguments.alignments, Alignments::kPairs); },
@@ -80,6 +87,8 @@ void add_translate(Program& program) {
     if (flags->arguments.alignments == Alignments::kShares &&
         flags->arguments.format != OutputFormat::kJson)
       fail_usage("--source-shares needs --format json");
+    if (!flags->arguments.terminology.empty() && flags->sample)
+      fail_usage("--terminology is for searches, but --sample was given");
     program.run = [&program, flags] { run_translation(*flags, program.out); };
   });
 }

@@ -85,7 +85,7 @@ PieceCheck::PieceCheck(
       slots_(slots),
       needs_all_(source.needs_all),
       source_(source_text.line_of_pieces(source.text)),
-      prefix_(target_text.line_of_pieces(source.prefix)),
+      given_(target_text.line_of_pieces(source.given)),
       kinds_(source_text.preparation().protects()) {
   pieces_ = find_pieces(source_, kinds_);
   if (pieces_.empty())
@@ -109,7 +109,7 @@ class PieceCheck::Repair {
         placed_(std::move(text.pieces)),
         notes_(notes),
         wanted_(count_pieces(check.source_, check.pieces_)),
-        prefix_(count_pieces(check.prefix_, find_pieces(check.prefix_, check.kinds_))) {}
+        given_(count_pieces(check.given_, find_pieces(check.given_, check.kinds_))) {}
 
   void set_apart();
   void take_out();
@@ -120,7 +120,7 @@ class PieceCheck::Repair {
  private:
   std::vector<ProtectedPiece> found() const { return find_pieces(text_, check_.kinds_); }
   int64_t most(std::string_view spelling) const {
-    return std::max(count_of(wanted_, spelling), count_of(prefix_, spelling));
+    return std::max(count_of(wanted_, spelling), count_of(given_, spelling));
   }
   void note(std::string_view spelling, const std::string& what) {
     notes_.push_back(concat("protected piece '", shorten(std::string(spelling)), "' ", what));
@@ -145,7 +145,7 @@ class PieceCheck::Repair {
   std::vector<PieceInSlot> placed_;
   std::vector<std::string>& notes_;
   PieceCounts wanted_;
-  PieceCounts prefix_;
+  PieceCounts given_;
 };
 
 /// Letters that the model wrote beside a slot may make another piece of its spelling, or none.
@@ -383,7 +383,7 @@ void keep_pieces(
       *text.target,
       {.text = sentence.text,
        .ids = sentence.source,
-       .prefix = sentence.prefix,
+       .given = sentence.given,
        .needs_all = system.documents.format == TextFormat::kText},
       sentence.slots);
   std::string others;

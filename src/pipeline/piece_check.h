@@ -28,12 +28,12 @@ std::vector<int32_t> usable_slots(
 class PieceCheck {
  public:
   /// A source that was read as `ids`, maybe cut: pieces behind the cut are not looked for.
-  /// `prefix`: with which translations must begin; its pieces stay. `needs_all`: a translation
-  /// has all pieces of its source; otherwise, as in a summary, some may lack.
+  /// `given`: text that translations must hold, a prefix and terms; its pieces stay. `needs_all`: a
+  /// translation has all pieces of its source; otherwise, as in a summary, some may lack.
   struct Source {
     std::string_view text;
     std::span<const int32_t> ids;
-    std::string_view prefix{};
+    std::string_view given{};
     bool needs_all = true;
   };
   /// All are referred to as long as it lives.
@@ -62,7 +62,7 @@ class PieceCheck {
   const Slots& slots_;
   bool needs_all_;
   std::string source_;  // clean
-  std::string prefix_;
+  std::string given_;
   PieceKinds kinds_;
   std::vector<ProtectedPiece> pieces_;    // of the source
   std::vector<ByteRange> source_ranges_;  // of the tokens that were read
@@ -72,7 +72,7 @@ class PieceCheck {
 struct SentenceToCheck {
   const std::vector<int32_t>& source;  ///< ids as the model read them, maybe cut
   std::string_view text;               ///< of which they were made; "": only they are known
-  std::string_view prefix;             ///< with which its translations must begin
+  std::string_view given;              ///< text that its translations must hold
   const std::vector<Hypothesis>& found;
   const Slots& slots;  ///< of the text
 };

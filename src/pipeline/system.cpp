@@ -5,6 +5,7 @@
 
 #include "model/descriptions_in_use.h"
 #include "pipeline/shortlist.h"
+#include "text/terminology.h"
 
 namespace seqconv::internal {
 namespace fs = std::filesystem;
@@ -18,7 +19,7 @@ void ModelSize::add(const ModelToRun& model, Task task) {
 }
 
 TranslationSystem open_translation(
-    const std::vector<RootedPath>& paths, const BackendOpener& opener, const fs::path& shortlist) {
+    const std::vector<RootedPath>& paths, const BackendOpener& opener, const FilesBeside& beside) {
   SEQCONV_CHECK(!paths.empty(), "translating needs at least one model");
   TranslationSystem system;
   std::vector<ModelToRun> models;
@@ -35,8 +36,11 @@ TranslationSystem open_translation(
     if (const std::string found = difference(system.text, model.text); !found.empty())
       fail_other_text(system.folder, model.folder, "models of an ensemble", found);
   }
-  if (!shortlist.empty())
-    system.shortlist = std::make_shared<const Shortlist>(Shortlist::load(shortlist, system.text));
+  if (!beside.shortlist.empty())
+    system.shortlist =
+        std::make_shared<const Shortlist>(Shortlist::load(beside.shortlist, system.text));
+  if (!beside.terminology.empty())
+    system.terminology = std::make_shared<const Terminology>(Terminology::load(beside.terminology));
   system.backend = opener.translation(models);
   for (const ModelToRun& model : models)
     system.size.add(model, Task::kTranslation);

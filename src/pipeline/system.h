@@ -13,6 +13,8 @@
 namespace seqconv::internal {
 
 class Shortlist;
+class Terminology;
+class TermWords;
 
 /// Holds what a backend must know of a model to run it.
 struct ModelToRun {
@@ -37,7 +39,16 @@ struct TranslationSystem : TranslationDescription {  // of the first
   std::shared_ptr<const TranslationBackend> backend;
   /// A translation holds only words that it lists, where it is given.
   std::shared_ptr<const Shortlist> shortlist{};
+  /// Translations hold the terms of their texts, where it is given.
+  std::shared_ptr<const Terminology> terminology{};
+  std::shared_ptr<const TermWords> term_words{};  ///< of its target, for terms
   ModelSize size{};
+};
+
+/// Files for a model beside its own; "": none.
+struct FilesBeside {
+  std::filesystem::path shortlist{};    ///< of Shortlist
+  std::filesystem::path terminology{};  ///< of Terminology
 };
 
 /// A model that goes on with a text.
@@ -62,13 +73,12 @@ class BackendOpener {
 /// model.safetensors, the best checkpoint, is read) or a .safetensors file of
 /// parameters somewhere below one. Errors: no config.json, unknown format
 /// version, a model of another task, a vocabulary that does not fit, models
-/// whose texts turn lines into other ids, and those of the opener. `shortlist`,
-/// "" for none, is the file of one: errors as of Shortlist::load, before a
-/// model's parameters are read.
+/// whose texts turn lines into other ids, and those of the opener; of the files beside as of
+/// Shortlist::load and Terminology::load, before a model's parameters are read.
 TranslationSystem open_translation(
     const std::vector<RootedPath>& paths,
     const BackendOpener& opener,
-    const std::filesystem::path& shortlist = {});
+    const FilesBeside& beside = {});
 LanguageSystem open_language_model(const RootedPath& path, const BackendOpener& opener);
 
 }  // namespace seqconv::internal

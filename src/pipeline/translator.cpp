@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <limits>
 #include <mutex>
 #include <new>
 
 #include "base/special_ids.h"
 #include "pipeline/alignment.h"
 #include "pipeline/piece_check.h"
+#include "pipeline/prepared_sentence.h"
 #include "pipeline/request_text.h"
+#include "pipeline/sentence_terms.h"
 #include "pipeline/shortlist.h"
 #include "pipeline/stop_scope.h"
 #include "pipeline/stoppable_decoder.h"
@@ -19,36 +20,7 @@
 #include "search/sampled_search.h"
 
 namespace seqconv::internal {
-
-/// A request that can be translated.
-struct Translator::Sentence {
-  const TranslationInput* given = nullptr;
-  DecodingOptions search;
-  const std::optional<SamplingOptions>& sampling;
-  bool ban_unknown = false;
-  std::vector<int32_t> source;
-  SearchInput input;
-  Slots slots;                       ///< of its protected pieces
-  std::vector<int32_t> slot_tokens;  ///< that its translation may have
-  TranslationOutcome* result = nullptr;
-  size_t request = 0;  ///< its number
-};
-
 namespace {
-
-constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();  // of steps or sentences
-const OptionNames kKeys("");
-
-/// Error for ids that the vocabulary does not have.
-void check_ids(const std::vector<int32_t>& ids, const Vocabulary& vocabulary) {
-  for (const int32_t id : ids)
-    SEQCONV_CHECK(
-        id >= 0 && id < vocabulary.size(),
-        "ids of a sentence must be between 0 and ",
-        vocabulary.size() - 1,
-        ", but got ",
-        id);
-}
 
 /// Those of a sentence that have a probability; NoProbability where none has.
 std::vector<Hypothesis> possible(std::vector<Hypothesis> found) {
@@ -56,25 +28,8 @@ std::vector<Hypothesis> possible(std::vector<Hypothesis> found) {
       found, [](const Hypothesis& hypothesis) { return !std::isfinite(hypothesis.score); });
   if (found.empty())
     throw NoProbability("no translation is left that the model holds possible and min_length, "
-                        "no_repeat_ngram and ban_unknown allow");
+                        "no_repeat_ngram, ban_unknown and terms allow");
   return found;
-}
-
-/// UsageError for options of a request that make no sense together.
-void validate(const TranslationInput& request, const DecodingOptions& search) {
-  refuse_both(request.text, "text", request.tokens.has_value(), "tokens");
-  refuse_both(
-      request.target_prefix, "prefix", request.target_prefix_tokens.has_value(), "prefix_tokens");
-  const std::optional<SamplingOptions>& sampling = request.sampling;
-  if (sampling) {
-    refuse_beside_draws(request.search, "");
-    internal::validate(*sampling, "sampling");
-  }
-  (sampling ? without_beam(search) : search).validate("");
-}
-
-int64_t or_no_limit(int64_t positions) {
-  return positions > 0 ? positions : kNoLimit;
 }
 
 Translation to_translation(
@@ -87,113 +42,28 @@ Translation to_translation(
       .token_scores = hypothesis.token_scores};
 }
 
+/// The text that a translation must hold whatever its source has.
+std::string given_text(const PreparedSentence& sentence) {
+  std::string text = sentence.given->target_prefix;
+  for (const std::string& term : sentence.terms)
+    text += concat(" ", term);
+  return text;
+}
+
 }  // namespace
 
 Translator::Translator(TranslationSystem system, const TranslatorOptions& options)
     : system_(std::move(system)), options_(options) {
   options_.search.validate("search");
+  system_.term_words = std::make_shared<const TermWords>(system_.text.target);
   if (system_.shortlist != nullptr && !system_.backend->limits_words())
     fail_usage("a shortlist must be for a model of one softmax in the runtime: no other backend "
                "takes one, and no adaptive softmax");
 }
 
-std::vector<int32_t> Translator::source_ids(
-    const TranslationInput& request, const Slots& slots, TranslationOutcome& result) const {
-  const TextPipeline& text = *system_.text.source;
-  std::vector<int32_t> ids = request.ids ? *request.ids
-      : request.tokens                   ? token_ids(text.vocabulary(), *request.tokens)
-                                         : encode_text(text, request.text, slots, "a line");
-  check_ids(ids, text.vocabulary());
-  const auto cut = [&](int64_t most, const char* whose, const char* what) {
-    const auto length = std::ssize(ids) + 1;
-    if (!cut_tokens(ids, most))
-      return false;
-    result.notes.push_back(concat("a line of ", length, " tokens is cut to ", whose, most, what));
-    return true;
-  };
-  constexpr const char* kModel = "the model's ";
-  const int64_t own = options_.max_source_tokens;
-  const int64_t model = system_.text.max_source_tokens;
-  if (own > 0 && (model == 0 || own < model))
-    cut(own, "the ", " that are wanted at most (max_source_tokens)");
-  else
-    result.source_cut = cut(model, kModel, " (max_source_tokens)");
-  cut(system_.backend->limits().source, kModel, " positions");
-  return ids;
-}
-
-SearchInput Translator::search_input(const Sentence& sentence) const {
-  const TranslationInput& request = *sentence.given;
-  const DecodingOptions& search = sentence.search;
-  const int64_t source_length = std::ssize(sentence.source) + 1;
-  TranslationOutcome& result = *sentence.result;
-  const TextPipeline& text = *system_.text.target;
-  SearchInput input{
-      source_length,
-      request.target_prefix_tokens
-          ? token_ids(text.vocabulary(), *request.target_prefix_tokens)
-          : encode_text(text, request.target_prefix, sentence.slots, "a target prefix")};
-  if (std::string note = unknown_note(SymbolCount::of(input.prefix), "the target prefix");
-      !note.empty())
-    result.notes.push_back(std::move(note));
-  const int64_t steps = or_no_limit(system_.backend->limits().target);
-  const int64_t most = maximum_length(search, source_length, steps);
-  const OptionNames& names = request.search == SearchOptions() ? options_.names : kKeys;
-  if (std::max<int64_t>(most, 1) < search.min_length && most < steps - 1)
-    result.notes.push_back(concat(
-        "a translation has at most ",
-        most,
-        " tokens by ",
-        names("max_length_a"),
-        " and ",
-        names("max_length_b"),
-        ", fewer than ",
-        names("min_length"),
-        " (",
-        search.min_length,
-        ")"));
-  if (std::ssize(input.prefix) > most) {
-    result.notes.push_back(concat(
-        "a target prefix of ",
-        input.prefix.size(),
-        " tokens is cut to the ",
-        most,
-        " that ",
-        most == steps - 1 ? "the model's learned positions"
-                          : concat(names("max_length_a"), " and ", names("max_length_b")),
-        " allow"));
-    input.prefix.resize(static_cast<size_t>(most));
-  }
-  return input;
-}
-
-Translator::Sentence Translator::prepare(
-    const TranslationInput& request, TranslationOutcome& result) const {
-  Sentence sentence{
-      .given = &request,
-      .search = resolve_search(request.search, options_.search),
-      .sampling = request.sampling,
-      .ban_unknown = request.search.ban_unknown.value_or(options_.ban_unknown),
-      .result = &result};
-  validate(request, sentence.search);
-  if (!request.tokens)
-    sentence.slots = system_.text.source->slots_of(request.text);
-  sentence.source = source_ids(request, sentence.slots, result);
-  const bool has_prefix = !request.target_prefix.empty() ||
-      (request.target_prefix_tokens && !request.target_prefix_tokens->empty());
-  if (sentence.source.empty() && has_prefix)
-    result.notes.emplace_back("an empty line has no translation: its target prefix is not used");
-  if (sentence.source.empty())
-    return sentence;
-  sentence.input = search_input(sentence);
-  sentence.slot_tokens = usable_slots(
-      *system_.text.source, sentence.source, *system_.text.target, sentence.input.prefix);
-  return sentence;
-}
-
 /// Says where learned positions, not the options, may have cut a translation;
 /// "" where not.
-std::string Translator::cut_note(const Sentence& sentence, const Hypothesis& best) const {
+std::string Translator::cut_note(const PreparedSentence& sentence, const Hypothesis& best) const {
   const int64_t most = system_.backend->limits().target;
   if (most == 0 || std::ssize(best.tokens) < most ||
       maximum_length(sentence.search, sentence.input.source_length, kNoLimit) < most)
@@ -202,15 +72,17 @@ std::string Translator::cut_note(const Sentence& sentence, const Hypothesis& bes
       "the translation may be cut: it reaches the end of the model's ", most, " positions");
 }
 
-/// The decoder of a batch. Prefixes must come and slots may, whatever is listed: their words
-/// are listed too.
+/// The decoder of a batch. Prefixes and terms must come and slots may, whatever is listed: their
+/// words are listed too.
 std::unique_ptr<StepDecoder> Translator::start(const Group& group) const {
   std::vector<std::vector<int32_t>> sources, words;
-  for (const Sentence* sentence : group) {
+  for (const PreparedSentence* sentence : group) {
     sources.push_back(sentence->source);
     if (system_.shortlist == nullptr)
       continue;
     std::vector<int32_t> always = sentence->input.prefix;
+    for (const std::vector<int32_t>& term : sentence->input.terms)
+      always.insert(always.end(), term.begin(), term.end());
     always.insert(always.end(), sentence->slot_tokens.begin(), sentence->slot_tokens.end());
     words.push_back(system_.shortlist->words(sentence->source, always));
   }
@@ -219,7 +91,7 @@ std::unique_ptr<StepDecoder> Translator::start(const Group& group) const {
 }
 
 /// Tokens that never come, ascending.
-std::vector<int32_t> Translator::excluded(const Sentence& sentence) const {
+std::vector<int32_t> Translator::excluded(const PreparedSentence& sentence) const {
   const auto padding = system_.text.target->vocabulary().padding();
   std::vector<int32_t> tokens(padding.begin(), padding.end());
   const auto add = [&](int32_t token) {
@@ -243,12 +115,12 @@ void Translator::find(
   const std::vector<int32_t> excluded = this->excluded(*group.front());
   if (const auto& sampling = group.front()->sampling) {
     std::vector<SampledInput> inputs;
-    for (const Sentence* sentence : group)
+    for (const PreparedSentence* sentence : group)
       inputs.push_back({sentence->input, sentence->sampling->seed.value_or(1)});
     return sampled_search(decoder, inputs, options, *sampling, excluded, found, shared);
   }
   std::vector<SearchInput> inputs;
-  for (const Sentence* sentence : group)
+  for (const PreparedSentence* sentence : group)
     inputs.push_back(sentence->input);
   search(decoder, inputs, options, excluded, found, shared);
 }
@@ -256,7 +128,7 @@ void Translator::find(
 /// Tells the texts of sentences that stream; nothing where none does.
 SharedTokens Translator::tells_shared(const Group& group, const Part& part) const {
   if (std::ranges::none_of(
-          group, [](const Sentence* sentence) { return sentence->given->streams; }))
+          group, [](const PreparedSentence* sentence) { return sentence->given->streams; }))
     return {};
   return [&, part](size_t i, const std::vector<int32_t>& tokens) {
     if (group[i]->given->streams)
@@ -265,7 +137,7 @@ SharedTokens Translator::tells_shared(const Group& group, const Part& part) cons
 }
 
 /// The result of a sentence: all of it, or nothing where something is thrown.
-void Translator::give(const Sentence& sentence, const std::vector<Hypothesis>& all) const {
+void Translator::give(const PreparedSentence& sentence, const std::vector<Hypothesis>& all) const {
   const std::vector<Hypothesis> found = possible(all);
   std::vector<Translation> translations;
   for (const Hypothesis& hypothesis : found)
@@ -274,11 +146,12 @@ void Translator::give(const Sentence& sentence, const std::vector<Hypothesis>& a
       system_,
       {.source = sentence.source,
        .text = sentence.given->text,
-       .prefix = sentence.given->target_prefix,
+       .given = given_text(sentence),
        .found = found,
        .slots = sentence.slots},
       *sentence.result,
       translations);
+  note_missing_terms(system_, sentence.terms, translations.front().text, *sentence.result);
   if (const Alignments wanted = sentence.given->alignments; wanted != Alignments::kNone)
     align(
         system_,
@@ -319,7 +192,7 @@ void Translator::translate_group(
     const Group& group, const StopQuestion& stop, const Done& done, const Part& part) const {
   Result outcome;
   std::exception_ptr thrown;  // by the caller's function: it is none of ours
-  const auto tell = [&](const Sentence& sentence) {
+  const auto tell = [&](const PreparedSentence& sentence) {
     try {
       done(sentence);
     } catch (...) {
@@ -338,7 +211,7 @@ void Translator::translate_group(
   }
   if (thrown)
     std::rethrow_exception(thrown);
-  for (const Sentence* sentence : group) {
+  for (const PreparedSentence* sentence : group) {
     if (!sentence->result->translations.empty())
       continue;
     if (group.size() > 1) {
@@ -352,11 +225,11 @@ void Translator::translate_group(
 
 /// Sentences in batches of those with the same options.
 std::vector<Translator::Group> Translator::batches(
-    const std::vector<Sentence>& sentences, int64_t most_sentences) const {
+    const std::vector<PreparedSentence>& sentences, int64_t most_sentences) const {
   std::vector<Group> alike;
-  for (const Sentence& sentence : sentences) {
+  for (const PreparedSentence& sentence : sentences) {
     auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& of) {
-      const Sentence& other = *of.front();
+      const PreparedSentence& other = *of.front();
       return other.search == sentence.search && draws_alike(other.sampling, sentence.sampling) &&
           other.ban_unknown == sentence.ban_unknown && other.slot_tokens == sentence.slot_tokens;
     });
@@ -367,7 +240,7 @@ std::vector<Translator::Group> Translator::batches(
   std::vector<Group> batches;
   for (const Group& group : alike) {
     std::vector<int64_t> lengths;
-    for (const Sentence* sentence : group)
+    for (const PreparedSentence* sentence : group)
       lengths.push_back(sentence->input.source_length);
     for (const auto& items :
          group_by_tokens(lengths, options_.batch_tokens, options_.workers, most_sentences)) {
@@ -401,8 +274,8 @@ class Translator::Work {
     translator_.translate_group(
         batches_[batch],
         hooks_.stop,
-        [this](const Sentence& sentence) { tell(sentence.request); },
-        [this](const Sentence& sentence, const std::string& text) {
+        [this](const PreparedSentence& sentence) { tell(sentence.request); },
+        [this](const PreparedSentence& sentence, const std::string& text) {
           if (hooks_.part)
             hooks_.part(sentence.request, text);
         });
@@ -417,7 +290,8 @@ class Translator::Work {
     run_request(result, [&] {
       if (wants_to_stop(hooks_.stop))
         throw Stopped();
-      Sentence sentence = translator_.prepare(request, result);
+      PreparedSentence sentence =
+          prepare_sentence(translator_.system_, translator_.options_, request, result);
       sentence.request = number;
       result.symbols = SymbolCount::of(sentence.source);
       if (!sentence.source.empty())
@@ -439,7 +313,7 @@ class Translator::Work {
   const Translator& translator_;
   const TranslationHooks& hooks_;
   std::vector<TranslationOutcome> results_;
-  std::vector<Sentence> sentences_;  // those that are not empty
+  std::vector<PreparedSentence> sentences_;  // those that are not empty
   std::vector<Group> batches_;
   std::mutex telling_;
 };

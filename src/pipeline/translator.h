@@ -71,6 +71,8 @@ class TranslationLists {
   virtual void write(const std::vector<TranslationOutcome>& results) = 0;
 };
 
+struct PreparedSentence;  // pipeline/prepared_sentence.h
+
 /// Raw lines to translations, in input order: text -> batches sorted by length
 /// -> search -> text. With several workers batches are translated by threads of
 /// their own and made smaller, so that all have something to do; results are
@@ -98,19 +100,15 @@ class Translator {
   const TranslationSystem& system() const { return system_; }
 
  private:
-  struct Sentence;
   class Work;
   class ListedWork;
-  using Group = std::vector<const Sentence*>;
-  using Done = std::function<void(const Sentence&)>;
-  using Part = std::function<void(const Sentence&, const std::string&)>;
+  using Group = std::vector<const PreparedSentence*>;
+  using Done = std::function<void(const PreparedSentence&)>;
+  using Part = std::function<void(const PreparedSentence&, const std::string&)>;
 
-  Sentence prepare(const TranslationInput& request, TranslationOutcome& result) const;
-  std::vector<int32_t> source_ids(
-      const TranslationInput& request, const Slots& slots, TranslationOutcome& result) const;
-  SearchInput search_input(const Sentence& sentence) const;
-  std::string cut_note(const Sentence& sentence, const Hypothesis& best) const;
-  std::vector<Group> batches(const std::vector<Sentence>& sentences, int64_t most_sentences) const;
+  std::string cut_note(const PreparedSentence& sentence, const Hypothesis& best) const;
+  std::vector<Group> batches(
+      const std::vector<PreparedSentence>& sentences, int64_t most_sentences) const;
   void translate_group(
       const Group& group, const StopQuestion& stop, const Done& done, const Part& part) const;
   std::unique_ptr<StepDecoder> start(const Group& group) const;
@@ -119,12 +117,12 @@ class Translator {
       StepDecoder& decoder,
       const FoundHypotheses& found,
       const SharedTokens& shared) const;
-  void give(const Sentence& sentence, const std::vector<Hypothesis>& found) const;
+  void give(const PreparedSentence& sentence, const std::vector<Hypothesis>& found) const;
   void translate_batch(
       const Group& group, const StopQuestion& stop, const Done& done, const Part& part) const;
   SharedTokens tells_shared(const Group& group, const Part& part) const;
   /// Tokens that never come.
-  std::vector<int32_t> excluded(const Sentence& sentence) const;
+  std::vector<int32_t> excluded(const PreparedSentence& sentence) const;
 
   TranslationSystem system_;
   TranslatorOptions options_;

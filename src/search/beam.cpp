@@ -19,6 +19,30 @@ bool comes_before(const Extension& a, const Extension& b) {
   return a.token < b.token;
 }
 
+/// The best of each bank, most tokens of terms first, then the second ones, up to `count`.
+std::vector<Extension> best_of_banks(
+    const Terms& terms, std::vector<Extension> extensions, size_t count) {
+  struct Place {
+    size_t rank;  ///< in its bank
+    int64_t bank;
+    size_t extension;
+  };
+  std::ranges::sort(extensions, comes_before);
+  std::vector<size_t> sizes(static_cast<size_t>(terms.tokens()) + 1);
+  std::vector<Place> places;
+  for (size_t i = 0; i < extensions.size(); ++i) {
+    const int64_t bank = terms.tokens_in(extensions[i].terms);
+    places.push_back({sizes[static_cast<size_t>(bank)]++, bank, i});
+  }
+  std::ranges::sort(places, [](const Place& a, const Place& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.bank > b.bank;
+  });
+  std::vector<Extension> best;
+  for (const Place& place : std::span(places).first(std::min(count, places.size())))
+    best.push_back(extensions[place.extension]);
+  return best;
+}
+
 /// The score that hypotheses of different lengths are compared by.
 double length_score(double log_probability, double length, double penalty) {
   return log_probability / std::pow(length, penalty);
@@ -58,23 +82,35 @@ std::vector<Extension> expand(
       " rows, but the decoder gave ",
       rows.size());
   std::vector<Extension> extensions;
+  const Terms& terms = beam.limits.terms;
+  std::vector<int32_t> asked;
   for (size_t row = 0; row < rows.size(); ++row) {
-    for (const Candidate& candidate : rows[row]) {
+    const LiveHypothesis& live = beam.live[row];
+    asked.clear();
+    terms.ask(live.terms, asked);
+    for (size_t rank = 0; rank < rows[row].size(); ++rank) {
+      const Candidate& candidate = rows[row][rank];
       SEQCONV_CHECK(
           candidate.token >= 0 && candidate.token < vocabulary_size,
           "a candidate must be below the vocabulary size ",
           vocabulary_size,
           ", but the decoder gave ",
           candidate.token);
-      if (!std::isfinite(candidate.score))
+      // More than `count` are there for the sake of other sentences, or asked for.
+      const bool counts = rank < static_cast<size_t>(count) ||
+          std::ranges::find(asked, candidate.token) != asked.end();
+      if (!std::isfinite(candidate.score) || !counts)
         continue;
       extensions.push_back(
           {static_cast<int32_t>(row),
            candidate.token,
            candidate.score,
-           beam.live[row].log_probability + candidate.score});
+           live.log_probability + candidate.score,
+           terms.empty() ? TermProgress() : terms.follow(live.terms, candidate.token)});
     }
   }
+  if (!terms.empty())
+    return best_of_banks(terms, std::move(extensions), static_cast<size_t>(count));
   const size_t kept = std::min(extensions.size(), static_cast<size_t>(count));
   const auto end = extensions.begin() + static_cast<std::ptrdiff_t>(kept);
   std::partial_sort(extensions.begin(), end, extensions.end(), comes_before);
@@ -105,11 +141,29 @@ size_t within_beam(
 }
 
 void finish(Beam& beam, std::span<const Extension> extensions, const DecodingOptions& options) {
-  const size_t width = static_cast<size_t>(options.beam);
-  const size_t considered = std::min(extensions.size(), width);
-  for (const Extension& extension : extensions.first(considered)) {
-    const bool full = !options.stepwise_length_penalty && beam.finished.size() >= width;
-    if (extension.token != kEndId || full)
+  const Terms& terms = beam.limits.terms;
+  const auto most = static_cast<size_t>(options.beam);
+  const auto width = static_cast<size_t>(beam.width(options));
+  const bool stepwise = options.stepwise_length_penalty && terms.empty();
+  for (const Extension& extension : extensions.first(std::min(extensions.size(), width))) {
+    const bool full = !stepwise && beam.finished.size() >= most;
+    if (extension.token != kEndId || full || !terms.are_met(extension.terms))
+      continue;
+    beam.finished.push_back(close_hypothesis(
+        beam,
+        beam.live[static_cast<size_t>(extension.row)],
+        extension.score,
+        options.length_penalty));
+  }
+}
+
+void finish_short(
+    Beam& beam, std::span<const Extension> extensions, const DecodingOptions& options) {
+  const Terms& terms = beam.limits.terms;
+  for (const Extension& extension : extensions) {
+    const bool full = static_cast<int64_t>(beam.finished.size()) >= options.beam;
+    if (extension.token != kEndId || full ||
+        terms.tokens_in(extension.terms) != terms.tokens_in(extensions.front().terms))
       continue;
     beam.finished.push_back(close_hypothesis(
         beam,
@@ -135,7 +189,7 @@ void prune(Beam& beam, std::span<const Extension> extensions, int64_t width) {
     const LiveHypothesis& parent = beam.live[static_cast<size_t>(extension.row)];
     beam.nodes.push_back({parent.node, extension.token, extension.score});
     beam.ngrams.add(parent.node, extension.token);
-    survivors.push_back({node, extension.row, extension.log_probability});
+    survivors.push_back({node, extension.row, extension.log_probability, extension.terms});
   }
   beam.live = std::move(survivors);
 }
@@ -146,19 +200,23 @@ void advance(
     std::span<const std::vector<Candidate>> rows,
     int64_t vocabulary_size,
     const DecodingOptions& options) {
-  std::vector<Extension> extensions = expand(beam, rows, vocabulary_size, 2 * options.beam);
-  const bool stepwise = options.stepwise_length_penalty;
+  const int64_t width = beam.width(options);
+  std::vector<Extension> extensions = expand(beam, rows, vocabulary_size, 2 * width);
+  const bool has_terms = !beam.limits.terms.empty();
+  const bool stepwise = options.stepwise_length_penalty && !has_terms;
   if (stepwise)
     extensions.resize(within_beam(beam, extensions, step + 1, options));
   finish(beam, extensions, options);
   const bool last = step >= beam.limits.max_length || extensions.empty();
+  if (last && beam.finished.empty() && has_terms)
+    finish_short(beam, extensions, options);
   if (last && beam.finished.empty())
     give_up(beam, options);
   const bool full = !stepwise && static_cast<int64_t>(beam.finished.size()) >= options.beam;
   if (last || full)
     beam.live.clear();
   else
-    prune(beam, extensions, options.beam);
+    prune(beam, extensions, width);
 }
 
 std::vector<int32_t> shared_tokens(const Beam& beam) {

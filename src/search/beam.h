@@ -22,6 +22,7 @@ struct LiveHypothesis {
   int32_t node = -1;           ///< its last token, -1 before the first
   int32_t row = 0;             ///< row of this sentence that it continues
   double log_probability = 0;  ///< sum over its tokens
+  TermProgress terms{};
 };
 
 /// The search of one sentence. It starts with one empty hypothesis, so that
@@ -32,6 +33,11 @@ struct Beam {
   RepeatedNgrams ngrams;  ///< of the same numbers as the nodes
   std::vector<LiveHypothesis> live{LiveHypothesis{}};
   std::vector<Hypothesis> finished;
+
+  /// Hypotheses kept: more than the beam where terms must come.
+  int64_t width(const DecodingOptions& options) const {
+    return options.beam + limits.terms.tokens();
+  }
 };
 
 /// A live hypothesis and one token that could follow it.
@@ -40,12 +46,14 @@ struct Extension {
   int32_t token = 0;
   float score = 0;             ///< log-probability of the token
   double log_probability = 0;  ///< of hypothesis and token
+  TermProgress terms{};        ///< of both
 };
 
 /// The best `count` ways to go on: `rows` holds the candidates of each live
 /// hypothesis. Ranked by log-probability, not by length; equal ones by
 /// ascending row, then token. What is not finite is left out. Error when
-/// `rows` does not fit or a token is outside the vocabulary.
+/// `rows` does not fit or a token is outside the vocabulary. With terms the best of each bank
+/// come first: of those that hold equally many tokens of terms, most tokens first.
 std::vector<Extension> expand(
     const Beam& beam,
     std::span<const std::vector<Candidate>> rows,
@@ -62,13 +70,19 @@ size_t within_beam(
     const DecodingOptions& options);
 
 /// Moves the hypotheses that end here to `finished`: </s> counts only within
-/// the first `options.beam` extensions. It takes no more than `options.beam`
-/// but with a stepwise penalty, where later ones may be the better ones.
+/// the first `width` extensions. It takes no more than `options.beam`
+/// but with a stepwise penalty, where later ones may be the better ones. With terms it takes only
+/// hypotheses that hold them.
 void finish(Beam& beam, std::span<const Extension> extensions, const DecodingOptions& options);
 
 /// Ends the best live hypothesis by </s> with log-probability minus infinity:
 /// the way out when nothing at all can follow and nothing was finished.
 void give_up(Beam& beam, const DecodingOptions& options);
+
+/// Moves hypotheses that the maximum length ends to `finished` where nothing else was: those that
+/// hold as many tokens of their terms as the first extension.
+void finish_short(
+    Beam& beam, std::span<const Extension> extensions, const DecodingOptions& options);
 
 /// Lets the best `width` extensions that do not end become the live hypotheses.
 void prune(Beam& beam, std::span<const Extension> extensions, int64_t width);

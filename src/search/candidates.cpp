@@ -62,32 +62,49 @@ float least_of_best(std::span<const float> maxima, size_t count) {
   return *at;
 }
 
-/// Where a token's score is; Error when it has none.
-size_t place_of(const WordScores& scores, int32_t forced) {
+/// The score of a token that is forced or asked for; Error when it has none.
+float score_of(const WordScores& scores, int32_t token, const char* kind) {
+  size_t place = static_cast<size_t>(token);
   if (scores.words.empty()) {
     SEQCONV_CHECK(
-        static_cast<size_t>(forced) < scores.logits.size(),
-        "a forced token must be below the vocabulary size ",
+        place < scores.logits.size(),
+        kind,
+        " token must be below the vocabulary size ",
         scores.logits.size(),
         ", but got ",
-        forced);
-    return static_cast<size_t>(forced);
+        token);
+  } else {
+    const auto found = std::ranges::lower_bound(scores.words, token);
+    SEQCONV_CHECK(
+        found != scores.words.end() && *found == token,
+        kind,
+        " token must be one of the ",
+        scores.words.size(),
+        " words that the sentence may have, but got ",
+        token);
+    place = static_cast<size_t>(found - scores.words.begin());
   }
-  const auto found = std::ranges::lower_bound(scores.words, forced);
-  SEQCONV_CHECK(
-      found != scores.words.end() && *found == forced,
-      "a forced token must be one of the ",
-      scores.words.size(),
-      " words that the sentence may have, but got ",
-      forced);
-  return static_cast<size_t>(found - scores.words.begin());
+  return scores.log_probability(scores.logits[place]);
 }
 
 void select_forced(const WordScores& scores, int32_t forced, std::vector<Candidate>& out) {
   out.clear();
-  const float score = scores.log_probability(scores.logits[place_of(scores, forced)]);
+  const float score = score_of(scores, forced, "a forced");
   if (score > kMinusInfinity)
     out.push_back({forced, score});
+}
+
+/// Adds those of the asked tokens that are not among the best.
+void add_asked(
+    const WordScores& scores, const std::vector<int32_t>& asked, std::vector<Candidate>& out) {
+  const size_t best = out.size();
+  for (const int32_t token : asked) {
+    const auto there = std::ranges::find(
+        out.begin(), out.begin() + static_cast<std::ptrdiff_t>(best), token, &Candidate::token);
+    const float score = score_of(scores, token, "an asked");
+    if (there == out.begin() + static_cast<std::ptrdiff_t>(best) && score > kMinusInfinity)
+      out.push_back({token, score});
+  }
 }
 
 }  // namespace
@@ -183,6 +200,8 @@ void select_candidates(
   if (count > 0)
     best.add(scores);
   best.finish();
+  if (constraint != nullptr)
+    add_asked(scores, constraint->asked, out);
 }
 
 void select_row(

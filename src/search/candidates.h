@@ -71,9 +71,9 @@ class BestCandidates {
 /// and no allocation once `out` has grown.
 ///
 /// <pad>, <s>, banned and excluded tokens never come; NaN counts as minus
-/// infinity, and minus infinity is left out. A forced token comes alone, with
-/// its true log-probability: neither bans nor the penalty touch it. Error when
-/// it has none.
+/// infinity, and minus infinity is left out. Asked tokens follow if they are not among the best,
+/// in their order, whatever is banned; Error when one has no score. A forced token comes alone,
+/// with its true log-probability: neither bans nor the penalty touch it. Error when it has none.
 void select_candidates(
     const WordScores& scores,
     const StepConstraints& constraints,

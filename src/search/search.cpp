@@ -51,20 +51,18 @@ class Search {
       std::span<const int32_t> excluded,
       const FoundHypotheses& found,
       const SharedTokens& shared)
-      : decoder_(decoder),
-        options_(options),
-        found_(found),
-        shared_(shared),
-        excluded_(excluded),
-        per_row_(std::min(2 * options.beam, decoder.vocabulary_size() - 1)) {
+      : decoder_(decoder), options_(options), found_(found), shared_(shared), excluded_(excluded) {
+    int64_t widest = 0;
     for (const SearchInput& input : inputs) {
       decode::Beam& beam = beams_.emplace_back();
       beam.limits = decode::make_limits(options, input, decoder.max_steps());
       beam.ngrams = decode::RepeatedNgrams(options.no_repeat_ngram);
+      widest = std::max(widest, beam.width(options));
       running_.push_back({running_.size(), static_cast<int32_t>(parents_.size())});
       parents_.push_back(static_cast<int32_t>(parents_.size()));
       tokens_.push_back(kEndId);
     }
+    per_row_ = std::min(2 * widest, decoder.vocabulary_size() - 1);
   }
 
   void run() {
@@ -108,7 +106,8 @@ class Search {
     for (const Running& running : running_) {
       const decode::Beam& beam = beams_[running.sentence];
       for (const decode::LiveHypothesis& live : beam.live)
-        constraints_.push_back(decode::row_constraint(beam.limits, step, beam.ngrams, live.node));
+        constraints_.push_back(
+            decode::row_constraint(beam.limits, step, beam.ngrams, live.node, live.terms));
     }
     return constraints_;
   }
@@ -159,7 +158,7 @@ class Search {
   const SharedTokens& shared_;
   std::vector<size_t> shared_lengths_;  // that were told
   std::span<const int32_t> excluded_;
-  int64_t per_row_;  // candidates to ask for: more cannot matter
+  int64_t per_row_ = 0;  // candidates to ask for: more cannot matter
   std::vector<decode::Beam> beams_;
   std::vector<Running> running_;
   std::vector<int32_t> parents_;

@@ -8,6 +8,7 @@
 
 #include "base/option_names.h"
 #include "search/step_decoder.h"
+#include "search/terms.h"
 #include "seqconv/requests.h"
 
 namespace seqconv::internal {
@@ -85,6 +86,9 @@ struct Hypothesis {
 struct SearchInput {
   int64_t source_length = 0;    ///< ids, </s> counted
   std::vector<int32_t> prefix;  ///< target ids to start with (may be empty)
+  /// Runs of target ids that the translation must hold (search/terms.h says how many may be).
+  std::vector<std::vector<int32_t>> terms{};
+  const WordEdges* edges = nullptr;  ///< of the vocabulary, for terms; null: tokens are words
 };
 
 /// Most tokens before </s>: min(int(a * source_length + b), max_steps - 1).
@@ -106,6 +110,12 @@ using SharedTokens = std::function<void(size_t sentence, const std::vector<int32
 /// on the others in the batch. `excluded`: tokens that never come, ascending;
 /// what is left is not renormalised. A prefix beyond maximum_length is cut
 /// there.
+///
+/// Sentences with terms are searched for with more hypotheses (Post and Vilar 2018, "Fast Lexically
+/// Constrained Decoding with Dynamic Beam Allocation"): one more a token of theirs. Hypotheses
+/// that hold equally many of these tokens compete, and the best of each such bank come first, the
+/// second ones then, and so on; </s> comes when all terms are met. If the maximum length comes
+/// before that, those that hold most of them are the result. They heed no stepwise penalty.
 std::vector<std::vector<Hypothesis>> search(
     StepDecoder& decoder,
     const std::vector<SearchInput>& inputs,

@@ -8,14 +8,20 @@
 namespace seqconv::internal::decode {
 namespace {
 
-void check_prefix(size_t sentence, const std::vector<int32_t>& prefix, int64_t vocabulary_size) {
-  for (size_t i = 0; i < prefix.size(); ++i)
+/// Error for tokens of a prefix or a term that cannot be written.
+void check_tokens(
+    const char* kind,
+    size_t sentence,
+    const std::vector<int32_t>& tokens,
+    int64_t vocabulary_size) {
+  for (size_t i = 0; i < tokens.size(); ++i)
     SEQCONV_CHECK(
-        is_producible(prefix[i]) && prefix[i] < vocabulary_size,
-        "prefix tokens must be between 2 and ",
+        is_producible(tokens[i]) && tokens[i] < vocabulary_size,
+        kind,
+        " tokens must be between 2 and ",
         vocabulary_size - 1,
         " (no <s>, no <pad>), but got ",
-        prefix[i],
+        tokens[i],
         " at position ",
         i,
         " of sentence ",
@@ -49,7 +55,9 @@ void check_inputs(
         inputs[i].source_length,
         " for sentence ",
         i);
-    check_prefix(i, inputs[i].prefix, decoder.vocabulary_size());
+    check_tokens("prefix", i, inputs[i].prefix, decoder.vocabulary_size());
+    for (const std::vector<int32_t>& term : inputs[i].terms)
+      check_tokens("term", i, term, decoder.vocabulary_size());
   }
   SEQCONV_CHECK(
       std::is_sorted(excluded.begin(), excluded.end()), "excluded tokens must be ascending");

@@ -25,6 +25,9 @@ struct RowConstraint {
   int32_t forced = -1;
   /// Tokens that may not come (repeated n-grams, </s> below the minimum).
   std::vector<int32_t> banned;
+  /// Tokens whose candidates follow the best ones if they are not among them, whatever is banned:
+  /// each once, those of a shortlist. Not beside a forced one.
+  std::vector<int32_t> asked{};
 };
 
 struct Candidate {
@@ -78,10 +81,10 @@ class StepDecoder {
   /// (in the first call </s>, which starts every target). Rows may be dropped,
   /// repeated and reordered. Returns for each new row its `count` best next
   /// tokens, best first, equal scores by ascending token: fewer where the
-  /// vocabulary or a forced token leaves fewer. <pad> and <s> never come; NaN
-  /// counts as minus infinity; candidates of minus infinity are left out.
-  /// The result is valid until the next call. NoProbability where a model
-  /// leaves a row nothing, whatever the constraints.
+  /// vocabulary or a forced token leaves fewer; then those that are asked for. <pad> and <s> never
+  /// come; NaN counts as minus infinity; candidates of minus infinity are left out. The result is
+  /// valid until the next call. NoProbability where a model leaves a row nothing, whatever the
+  /// constraints.
   virtual const std::vector<std::vector<Candidate>>& advance(
       std::span<const int32_t> parents,
       std::span<const int32_t> tokens,

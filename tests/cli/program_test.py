@@ -340,6 +340,30 @@ class Translate(unittest.TestCase):
         first, second = map(json.loads, result.lines)
         self.assertEqual((first["text"], second["text"]), (line, "4"))
 
+    def test_terms_come_from_a_file_or_a_request(self):
+        file = support.scratch() / "terms.tsv"
+        file.write_text("3\tsieben neun\n")
+        flags = ["--terminology", file]
+        first, second = self.translate(*flags, stdin="3 1\n1\n").lines
+        self.assertIn("sieben neun", first)
+        self.assertNotIn("sieben neun", second)
+        request = json.dumps({"text": "3 1", "terms": {"3": "acht acht"}})
+        own = self.translate(*flags, "--json-input", stdin=request + "\n").lines[0]
+        self.assertIn("acht acht", own)
+        self.assertNotIn("sieben neun", own)
+
+    def test_terms_that_make_no_sense_are_named(self):
+        file = support.scratch() / "bad_terms.tsv"
+        file.write_text("3\tsieben\n")
+        flags = ["translate", "--model", support.model(), "--terminology", file]
+        found = run(*flags, "--json-input", stdin='{"text": "3", "terms": {"3": 5}}\n')
+        self.assertEqual(found.code, 1)
+        self.assertIn("the term '3' must have a text, but got 5", found.message)
+        self.assertIn("--terminology is for searches", run(*flags, "--sample", stdin="").message)
+        file.write_text("3 sieben\n")
+        found = run(*flags, stdin="")
+        self.assertIn("bad_terms.tsv:1: a term must be SOURCE<tab>TARGET", found.message)
+
     def test_json_text_with_a_line_break_stays_one_line(self):
         result = self.translate(
             "--json-input", stdin='{"text": "1\\n2"}\n{"text": "3"}\n'

@@ -38,6 +38,19 @@ std::vector<Candidate> ranked(
   return all;
 }
 
+/// Asked tokens that are possible and not there.
+void add_asked(
+    const std::vector<float>& scores,
+    const std::vector<int32_t>& asked,
+    std::vector<Candidate>& candidates) {
+  for (const int32_t token : asked) {
+    const float score = scores[static_cast<size_t>(token)];
+    const bool is_there = std::ranges::count(candidates, token, &Candidate::token) > 0;
+    if (!is_there && std::isfinite(score))
+      candidates.push_back({token, score});
+  }
+}
+
 }  // namespace
 
 std::vector<float> RandomTable::log_probs(
@@ -99,6 +112,8 @@ const std::vector<std::vector<Candidate>>& TableDecoder::advance(
   offered_ = candidates_;
   for (auto& row : candidates_)
     row.resize(std::min(row.size(), static_cast<size_t>(count)));
+  for (size_t r = 0; r < constraints.rows.size(); ++r)
+    add_asked(scores(rows_[r]), constraints.rows[r].asked, candidates_[r]);
   if (!constraints.each_row)
     offered_ = candidates_;
   ++steps_;

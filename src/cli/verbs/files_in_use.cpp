@@ -5,15 +5,16 @@
 
 namespace seqconv::internal::verbs {
 
-FilesInUse::FilesInUse(const std::vector<RootedPath>& models, const std::string& shortlist) {
+FilesInUse::FilesInUse(const std::vector<RootedPath>& models, const FilesBeside& beside) {
   for (const RootedPath& model : models) {
     const ModelFiles& files = models_.emplace_back(find_model(model));
     stamps_.add(files.parameters);
     for (const auto& file : description_files(files))
       stamps_.add(file);
   }
-  if (!shortlist.empty())
-    stamps_.add(shortlist);
+  for (const auto& file : {beside.shortlist, beside.terminology})
+    if (!file.empty())
+      stamps_.add(file);
 }
 
 void FilesInUse::check_same() const {

@@ -6,14 +6,15 @@
 #include "base/file_stamps.h"
 #include "base/rooted_path.h"
 #include "model/model_description.h"
+#include "pipeline/system.h"
 
 namespace seqconv::internal::verbs {
 
-/// The files of the models, and of a shortlist, that a verb works with.
+/// The files of the models, and those beside them, that a verb works with.
 class FilesInUse {
  public:
-  /// Before they are opened. Errors of find_model. `shortlist`: "" for none.
-  explicit FilesInUse(const std::vector<RootedPath>& models, const std::string& shortlist = {});
+  /// Before they are opened. Errors of find_model.
+  explicit FilesInUse(const std::vector<RootedPath>& models, const FilesBeside& beside = {});
 
   /// The files of each model, in the order given.
   const std::vector<ModelFiles>& models() const { return models_; }

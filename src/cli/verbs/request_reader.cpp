@@ -7,6 +7,7 @@
 #include "text/corpus/fairseq_data.h"
 #include "text/documents.h"
 #include "text/line_reader.h"
+#include "text/terminology.h"
 
 namespace seqconv::internal::verbs {
 namespace {
@@ -161,6 +162,7 @@ void RequestReader::read_object(TranslationInput& request, RequestOrigin& origin
             all_.search,
             request);
       });
+  request.terms = read_terms(origin);
   // A line break inside would become two lines of output.
   request.ids = encode(clean_line(*text));
   keep_text(*text, request);
@@ -170,6 +172,19 @@ std::string RequestReader::read_prefix(const RequestOrigin& origin) const {
   const std::string text =
       string_field(origin.members, "target_prefix", sentences_->where()).value_or("");
   return clean_line(format_.summaries ? summary_beginning(text) : text);
+}
+
+/// Those of "terms": an object of sources and targets.
+std::vector<Term> RequestReader::read_terms(const RequestOrigin& origin) const {
+  std::vector<Term> terms;
+  const std::string where = sentences_->where();
+  for (const JsonMember& member : origin.members) {
+    if (member.name != "terms" || is_document(member.name))
+      continue;
+    SEQCONV_CHECK(terms.empty(), where, ": \"terms\" comes twice");
+    terms = terms_in(json_line_object(member.value, where + ": \"terms\""), where);
+  }
+  return terms;
 }
 
 /// True when a member is, or holds, what is translated.
@@ -182,9 +197,10 @@ std::vector<int32_t> RequestReader::encode(const std::string& text) const {
   return located([&] { return sentences_->where(); }, [&] { return text_.encode(text); });
 }
 
-/// Alignments tell of the text too, and protected pieces are looked for in it.
+/// Alignments tell of the text too, and protected pieces and terms are looked for in it.
 void RequestReader::keep_text(const std::string& text, TranslationInput& request) const {
-  if (all_.alignments != Alignments::kNone || !text_.preparation().protects().empty())
+  if (all_.alignments != Alignments::kNone || all_.has_terms || !request.terms.empty() ||
+      !text_.preparation().protects().empty())
     request.text = text;
 }
 

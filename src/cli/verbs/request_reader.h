@@ -42,6 +42,7 @@ struct RequestOptions {
   DecodingOptions search;
   std::optional<SamplingOptions> sampling{};  ///< drawn, where given
   Alignments alignments = Alignments::kNone;
+  bool has_terms = false;  ///< texts are looked through for terms
 };
 
 /// Translation requests, a buffer at a time, from a file or a stream: plain
@@ -94,6 +95,7 @@ class RequestReader {
   void read_named_story(TranslationInput& request, RequestOrigin& origin) const;
   void keep_text(const std::string& text, TranslationInput& request) const;
   std::string read_prefix(const RequestOrigin& origin) const;
+  std::vector<Term> read_terms(const RequestOrigin& origin) const;
   bool is_document(const std::string& name) const;
   std::vector<int32_t> encode(const std::string& text) const;
 

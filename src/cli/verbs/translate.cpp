@@ -123,7 +123,11 @@ struct TranslationRun {
 
   const TranslationSystem& system() const { return translator.system(); }
   RequestOptions defaults() const {
-    return {translator.options().search, arguments.sampling, arguments.alignments};
+    return {
+        translator.options().search,
+        arguments.sampling,
+        arguments.alignments,
+        system().terminology != nullptr};
   }
 };
 
@@ -389,11 +393,12 @@ void translate(
     check_part_input(arguments.input);
     folder.emplace(arguments.output, arguments.part);
   }
-  const FilesInUse files(models, arguments.shortlist);
+  const FilesBeside beside{arguments.shortlist, arguments.terminology};
+  const FilesInUse files(models, beside);
   if (folder)
     for (const ModelFiles& model : files.models())
       check_output_file(arguments.output, model);
-  TranslationSystem system = open_translation(models, opener, arguments.shortlist);
+  TranslationSystem system = open_translation(models, opener, beside);
   TranslatorOptions options;
   options.search = merge_search(arguments, system);
   options.ban_unknown = arguments.ban_unknown;

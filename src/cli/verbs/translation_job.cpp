@@ -47,6 +47,8 @@ Json describe_job(
   job["backend"] = system.backend->name();
   if (!arguments.shortlist.empty())
     job["shortlist"] = content_of(arguments.shortlist);
+  if (!arguments.terminology.empty())
+    job["terminology"] = content_of(arguments.terminology);
   if (const int64_t most = translator.options().max_source_tokens; most > 0)
     job["max_source_tokens"] = most;
   job["search"] = write_options(translator.options().search);

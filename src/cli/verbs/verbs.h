@@ -65,6 +65,7 @@ struct TranslateArguments {
   bool ban_unknown = false;  ///< <unk> comes in prefixes alone
   OptionNames names{""};     ///< of search and sampling, in messages
   int64_t seed = 1;          ///< of the draws, with the number of a line
+  std::string terminology;   ///< a file of terms (text/terminology.h); "": none
   std::string shortlist;     ///< a file of words to choose from; "": all words
   int64_t batch_tokens = 4096;
   int64_t buffer_lines = 1024;

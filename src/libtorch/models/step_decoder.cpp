@@ -132,10 +132,12 @@ class ModelStepDecoder : public StepDecoder {
   }
 
  private:
-  /// On a device, but where all scores are no more than twice as much to read.
+  /// On a device, but where all scores are no more than twice as much to read, or single ones
+  /// are asked for.
   static bool chosen_there(
       const at::Tensor& scores, const StepConstraints& constraints, int64_t count) {
-    return !scores.is_cpu() && !constraints.each_row && count < scores.size(1) / 4;
+    return !scores.is_cpu() && !constraints.each_row && count < scores.size(1) / 4 &&
+        std::ranges::all_of(constraints.rows, &std::vector<int32_t>::empty, &RowConstraint::asked);
   }
 
   void follow(std::span<const int32_t> parents) {

@@ -62,6 +62,17 @@ std::chrono::milliseconds read_timeout(int64_t timeout_ms) {
   return std::chrono::milliseconds(timeout_ms);
 }
 
+std::vector<Term> read_terms(const seqconv_term* terms, int64_t count) {
+  if (count < 0 || (terms == nullptr && count > 0))
+    fail_option("terms must be at least 0, which are given, but got ", count);
+  std::vector<Term> all;
+  for (int64_t i = 0; i < count; ++i)
+    all.push_back(
+        {std::string(read_text(terms[i].source, "source")),
+         std::string(read_text(terms[i].target, "target"))});
+  return all;
+}
+
 /// Members without a meaning are 0, so that they may get one.
 void require_zero(int32_t reserved) {
   if (reserved != 0)
@@ -131,7 +142,8 @@ RuntimeOptions read_options(const seqconv_runtime_options& options) {
       .logits_bytes = options.logits_bytes,
       .max_source_tokens = options.max_source_tokens,
       .queue_limit = options.queue_limit,
-      .max_wait_ms = options.max_wait_ms};
+      .max_wait_ms = options.max_wait_ms,
+      .terminology = options.terminology == nullptr ? "" : options.terminology};
 }
 
 seqconv_search_options to_c(const DecodingOptions& options) {
@@ -158,6 +170,7 @@ TranslationRequest read_request(const seqconv_translation_request& request) {
       .tokens = read_tokens(request.tokens, request.token_count, "tokens"),
       .target_prefix_tokens =
           read_tokens(request.prefix_tokens, request.prefix_token_count, "prefix_tokens"),
+      .terms = read_terms(request.terms, request.term_count),
       .timeout = read_timeout(request.timeout_ms)};
   if (request.sampling != nullptr)
     own.sampling = read_sampling(request.sampling);

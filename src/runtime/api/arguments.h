@@ -14,6 +14,8 @@ template <class T>
 constexpr size_t kFirstSize = sizeof(T);
 template <>
 inline constexpr size_t kFirstSize<seqconv_runtime_options> = 72;  // without max_wait_ms
+template <>
+inline constexpr size_t kFirstSize<seqconv_translation_request> = 104;  // without terms
 
 /// The struct at `given` as far as its caller knows it, the rest as in `defaults`.
 template <class T>

@@ -58,7 +58,8 @@ seqconv_model::seqconv_model(
 }
 
 void seqconv_model::open_translation(const seqconv::RuntimeOptions& options) {
-  translation_ = api::open_translation(folders_, backends_of(options), options.shortlist);
+  translation_ = api::open_translation(
+      folders_, backends_of(options), {options.shortlist, options.terminology});
   translator_.emplace(
       *translation_, translator_options(options, translation_->decoding, together_.workers));
   alone_.emplace(*translation_, translator_options(options, translation_->decoding, 1));
@@ -85,6 +86,8 @@ void seqconv_model::open_language_model(const seqconv::RuntimeOptions& options) 
     api::fail_option("a language model must be one folder, but got ", folders_.size());
   if (!options.shortlist.empty())
     api::fail_option("a shortlist is for translating alone, but got '", options.shortlist, "'");
+  if (!options.terminology.empty())
+    api::fail_option("a terminology is for translating alone, but got '", options.terminology, "'");
   if (options.max_source_tokens > 0)
     api::fail_option(
         "max_source_tokens is for translating alone, but got ", options.max_source_tokens);

@@ -136,14 +136,14 @@ TEST(FilesInUse, AnotherFileIsToldFromOneThatWasWrittenTo) {
     SCOPED_TRACE(name);
     write_all();
     const fs::path file = folder.path() / name;
-    const FilesInUse files({folder.path()}, folder.path() / "list");
+    const FilesInUse files({folder.path()}, {.shortlist = folder.path() / "list"});
     EXPECT_NO_THROW(files.check_same());
     write_file_atomically(file, read_file(file));  // another file
     EXPECT_THAT(
         testing::error_of([&] { files.check_same(); }),
         HasSubstr("'" + file.string() + "' was replaced or changed while the model"));
     EXPECT_NO_THROW(files.check_not_written());
-    const FilesInUse others({folder.path()}, folder.path() / "list");
+    const FilesInUse others({folder.path()}, {.shortlist = folder.path() / "list"});
     std::ofstream(file, std::ios::app) << " ";
     EXPECT_THAT(
         testing::error_of([&] { others.check_not_written(); }),

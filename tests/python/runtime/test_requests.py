@@ -54,6 +54,24 @@ def test_options_are_heeded(translator):
     assert translator.translate("dalan", beam=None).text == translator.translate("dalan").text
 
 
+def test_terms_come_out_as_told(translator, tmp_path):
+    terms = {"mira": "tolu kebana"}
+    for options in ({"terms": terms}, {"terms": list(terms.items())}):
+        assert "tolu kebana" in translator.translate("dalan mira", **options).text
+        both = translator.translate(["mira", "dalan"], **options)
+        assert "tolu kebana" in both[0].text and "tolu kebana" not in both[1].text
+    file = tmp_path / "terms.tsv"
+    file.write_text("mira\ttolu kebana\n")
+    with seqconv.Translator(MODEL, terminology=file) as own:
+        assert "tolu kebana" in own.translate("dalan mira").text
+        found = own.translate("dalan mira", terms={"mira": "zo so"}).text
+        assert "zo so" in found and "tolu kebana" not in found
+    with pytest.raises(TypeError, match="terms must be a dict from str to str"):
+        translator.translate("mira", terms={"mira": 1})
+    with pytest.raises(seqconv.RequestError, match="not of draws"):
+        translator.translate("mira", terms=terms, sample=True)
+
+
 def test_tokens_go_in_and_out(translator):
     text = "dalan mira"
     tokens = translator.tokenize(text)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "models.h"
@@ -192,6 +193,22 @@ TEST(ApiTranslator, KeepsProtectedPieces) {
     const ByteRange range = result.source_ranges.at(number);
     EXPECT_EQ(range, (ByteRange{6, 6 + static_cast<int64_t>(std::string(piece).size())}));
   }
+}
+
+TEST(ApiTranslator, HeedsTermsOfAFileAndOfRequests) {
+  const internal::testing::TemporaryFolder folder;
+  const auto file = folder.path() / "terms.tsv";
+  std::ofstream(file) << "mira\ttolu kebana\n";
+  const Translator translator(kModel, {.terminology = file.string()});
+  TranslationRequest one = request("dalan mira");
+  one.terms = {{"dalan", "zo so"}};
+  const TranslationResult found = translator.translate(std::vector{one}).at(0);
+  EXPECT_THAT(found.translations.at(0).text, HasSubstr("tolu kebana"));
+  EXPECT_THAT(found.translations.at(0).text, HasSubstr("zo so"));
+  EXPECT_EQ(
+      translator.translate_async(one).get().translations.at(0).text, found.translations[0].text);
+  EXPECT_THROW(Translator(kModel, {.terminology = (folder.path() / "none").string()}), ModelError);
+  EXPECT_THROW(Generator(kLanguageModel, {.terminology = file.string()}), OptionError);
 }
 
 TEST(ApiTranslator, CutsTextsWhereItIsAsked) {

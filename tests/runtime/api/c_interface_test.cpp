@@ -111,10 +111,12 @@ struct Endless {
 // A struct that has a size may grow at its end: kFirstSize becomes the number here before.
 static_assert(sizeof(seqconv_text) == 16 && sizeof(seqconv_byte_range) == 16);
 static_assert(sizeof(seqconv_aligned_tokens) == 16);
-static_assert(sizeof(seqconv_runtime_options) == 80);
+static_assert(sizeof(seqconv_term) == 32);
+static_assert(sizeof(seqconv_runtime_options) == 88);
 static_assert(offsetof(seqconv_runtime_options, threads) == 24);
 static_assert(offsetof(seqconv_runtime_options, shortlist) == 64);
 static_assert(offsetof(seqconv_runtime_options, max_wait_ms) == 72);
+static_assert(offsetof(seqconv_runtime_options, terminology) == 80);
 static_assert(sizeof(seqconv_search_options) == 80);
 static_assert(offsetof(seqconv_search_options, max_length_a) == 48);
 static_assert(offsetof(seqconv_search_options, stepwise_length_penalty) == 76);
@@ -126,8 +128,9 @@ static_assert(sizeof(seqconv_output) == 96);
 static_assert(offsetof(seqconv_output, source_shares) == 88);
 static_assert(sizeof(seqconv_result) == 96);
 static_assert(offsetof(seqconv_result, kept_bytes) == 88);
-static_assert(sizeof(seqconv_translation_request) == 104);
+static_assert(sizeof(seqconv_translation_request) == 120);
 static_assert(offsetof(seqconv_translation_request, timeout_ms) == 96);
+static_assert(offsetof(seqconv_translation_request, terms) == 104);
 static_assert(sizeof(seqconv_score_request) == 48);
 static_assert(sizeof(seqconv_generation_request) == 72);
 static_assert(offsetof(seqconv_generation_request, timeout_ms) == 64);
@@ -213,6 +216,22 @@ TEST(CInterface, TakesTokensInsteadOfTexts) {
   request = SEQCONV_TRANSLATION_REQUEST_INIT;
   request.tokens = tokens;  // some, of which there are none
   EXPECT_EQ(best_of(translate(model, request)), "");
+}
+
+TEST(CInterface, HeedsTerms) {
+  const Model model = open(kModel);
+  const seqconv_term term{seqconv_text_of("mira"), seqconv_text_of("tolu kebana")};
+  seqconv_translation_request request = asking("dalan mira");
+  request.terms = &term;
+  request.term_count = 1;
+  EXPECT_THAT(best_of(translate(model, request)), HasSubstr("tolu kebana"));
+  request.size = offsetof(seqconv_translation_request, terms);  // of an older header
+  EXPECT_THAT(best_of(translate(model, request)), ::testing::Not(HasSubstr("tolu kebana")));
+  request.size = sizeof(request);
+  request.term_count = -1;
+  seqconv_result* none = nullptr;
+  EXPECT_EQ(seqconv_translate(model.get(), &request, 1, nullptr, &none), SEQCONV_OPTION_ERROR);
+  EXPECT_THAT(seqconv_last_error(), HasSubstr("terms must be at least 0"));
 }
 
 TEST(CInterface, KeepsProtectedPieces) {
