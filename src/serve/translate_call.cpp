@@ -78,12 +78,12 @@ std::string with_line_feeds(std::string text) {
   return text;
 }
 
+}  // namespace
+
 int64_t count_characters(std::string_view text) {
   return std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
-
-}  // namespace
 
 Json read_parameters(const HttpRequest& request) {
   Json parameters = Json::object();

@@ -168,6 +168,20 @@ TEST_F(ServerTest, StreamsToClientsThatStayOrLeave) {
   EXPECT_THAT(answer_to(request("/translate", asked("zo"))), StartsWith("HTTP/1.1 200"));
 }
 
+TEST_F(ServerTest, RefusesASentenceThatIsTooLong) {
+  options_.max_sentence_characters = 10;
+  start();
+  EXPECT_THAT(
+      answer_to(request("/translate", asked("d\u00e4lan mira"))), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(
+      answer_to(request("/translate", asked("zo.\ndalan miraa"))),
+      ::testing::AllOf(
+          StartsWith("HTTP/1.1 400"), HasSubstr("may have 10 characters, but one has 11")));
+  Json html = asked("<p>zo</p><p>dalan <b>mira</b>.</p>");
+  html["format"] = "html";
+  EXPECT_THAT(answer_to(request("/translate", html)), StartsWith("HTTP/1.1 400"));
+}
+
 TEST_F(ServerTest, AlternativesLeaveTheTranslationAsItIs) {
   start();
   std::string text;  // a sentence a line
