@@ -58,7 +58,7 @@ void check_sentences(const std::vector<std::string_view>& sentences, int64_t mos
               most,
               " characters, but one has ",
               got,
-              "; full stops and line ends end one"));
+              "; line ends end one"));
 }
 
 }  // namespace

@@ -137,6 +137,33 @@ TEST_F(ServerTest, OutlivesUnkindClients) {
   EXPECT_THAT(answer_to(request("/translate", asked("zo"))), StartsWith("HTTP/1.1 200"));
 }
 
+TEST_F(ServerTest, RefusesMoreNamesThanItComparesQuickly) {
+  start();
+  std::string form, keys;
+  for (int i = 0; i < 100'000; ++i) {
+    form += concat("x", i, "=&");
+    keys += concat("\"x", i, "\":1,");
+  }
+  const std::string table = "{" + keys + "\"y\":1}";
+  const auto posted = [&](const std::string& type, const std::string& body) {
+    return answer_to(concat(
+        "POST /translate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: ",
+        type,
+        "\r\nContent-Length: ",
+        body.size(),
+        "\r\n\r\n",
+        body));
+  };
+  for (const auto& [type, body] :
+       {std::pair<std::string, std::string>("application/x-www-form-urlencoded", form),
+        {"application/json", table},
+        {"application/json", "{\"q\":" + table + "}"}}) {
+    const std::string answer = posted(type, body);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400"));
+    EXPECT_THAT(answer, HasSubstr("more than 100"));
+  }
+}
+
 TEST_F(ServerTest, BoundsHalfOpenConnections) {
   options_.max_connections = 50;
   options_.header_seconds = options_.idle_seconds = 0.3;
