@@ -10,8 +10,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Sentences of a job that wait or are translated at a time: some batches for each of two cores.
-constexpr size_t kTogether = 256;
+// Sentences of a job that wait or are translated at a time, for each thread of its models. Four
+// times as many translate a document 5 % faster, and others wait four times as long beside it.
+constexpr size_t kTogether = 32;
 
 // The least that alternatives are searched for with, where a model's own beam is too narrow.
 constexpr int64_t kOthersBeam = 5;
@@ -51,12 +52,15 @@ TranslationJob::TranslationJob(
       end_(timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max()),
       hooks_(std::move(hooks)),
       told_(texts_.size()) {
+  ModelInfo info;
   for (size_t i = 0; i < texts_.size(); ++i) {
     const size_t count = texts_[i].document->sentences().size();
     results_.emplace_back(count);
     const auto& model = texts_[i].model;
-    beams_.push_back(
-        wishes_.alternatives > 0 && model ? model->translator->info().search.beam.value_or(1) : 0);
+    if (model && (i == 0 || model != texts_[i - 1].model))
+      info = model->translator->info();
+    beams_.push_back(info.search.beam.value_or(1));
+    together_ = std::max(together_, kTogether * static_cast<size_t>(info.threads));
     told_[i].is_there.resize(count);
     for (size_t s = 0; s < count; ++s)
       places_.push_back({i, s});
@@ -70,7 +74,7 @@ void TranslationJob::begin(std::function<void()> done) {
     for (size_t i = 0; i < texts_.size(); ++i)
       if (texts_[i].document->sentences().empty())
         hooks_.part(i, texts_[i].document->with({}));
-  for (size_t i = 0; i < std::min(kTogether, places_.size()); ++i)
+  for (size_t i = 0; i < std::min(together_, places_.size()); ++i)
     ask_next();
   hear_last();
 }

@@ -44,7 +44,7 @@ struct JobHooks {
 /// CallError for a result that is not ok.
 [[noreturn]] void fail_as(const TranslationResult& result);
 
-/// Sentences of a call's texts, translated beside everybody's; ends once. A few hundred are
+/// Sentences of a call's texts, translated beside everybody's; ends once. Some dozens are
 /// asked for at a time, so that a long document leaves room for others.
 class TranslationJob : public std::enable_shared_from_this<TranslationJob> {
  public:
@@ -83,6 +83,7 @@ class TranslationJob : public std::enable_shared_from_this<TranslationJob> {
   std::vector<Place> places_;
   std::vector<std::vector<TranslationResult>> results_;
   std::vector<int64_t> beams_;  // of each text's model
+  size_t together_ = 1;         // sentences that are asked for at a time
   const JobWishes wishes_;
   const std::chrono::steady_clock::time_point end_;  // its longest: never
   const JobHooks hooks_;
