@@ -5,6 +5,8 @@
 #
 # Steps:
 #   bench    compiles the benchmarks, which tools/test.sh does not, and runs a short one
+#   nginx    the server behind nginx as docs/serving.md shows it, through TLS
+#            (tools/check_nginx.py, seconds); skipped where nginx is not installed
 #   golden   the tests that read golden data, on the larger set that
 #            SEQCONV_GOLDEN names, and the import of a large checkpoint
 #   text     the tests that read text, on the real text that SEQCONV_DATA names
@@ -75,6 +77,13 @@ bench() {
   cmake --preset ci -DSEQCONV_BENCHMARKS=ON && cmake --build --preset ci -j 2 &&
     build/release/bin/decode_bench --size tiny --repeats 1 && cmake --preset ci -DSEQCONV_BENCHMARKS=OFF
 }
+nginx() {
+  if [ -x /usr/sbin/nginx ] || [ -n "$(type -P nginx)" ]; then
+    python3 tools/check_nginx.py
+  else
+    echo "nginx: skipped, as there is none (sudo apt-get install nginx-light)"
+  fi
+}
 rouge() {
   "${ROUGE_PYTHON:-.venv/bin/python}" tools/compare_rouge.py build/release/bin/text_tool
 }
@@ -137,7 +146,7 @@ real() {
     bash tools/reproduce_summaries.sh samsum
 }
 
-readonly ALL=(bench golden text moses rouge suites scores fuzz threads python page crashes arm64 packages
+readonly ALL=(bench nginx golden text moses rouge suites scores fuzz threads python page crashes arm64 packages
   serve soak real)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${ALL[@]}")

@@ -109,11 +109,11 @@ class Check:
             writer.close()
 
     async def unkind(self, end):
-        """Clients that leave at any byte, or in the middle of a stream."""
+        """Clients that leave at any byte, in the middle of a stream or of an inspection."""
         draw = random.Random(5)
         text = ". ".join(self.sentences[:50])
         while time.monotonic() < end:
-            path = draw.choice(["/translate", "/translate/stream"])
+            path = draw.choice(["/translate", "/translate/stream", "/inspect"])
             whole = request(path, {"q": text, "source": "de", "target": "en"})
             try:
                 reader, writer = await self.connect()

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -18,19 +19,22 @@ enum class RepeatedKeys { kReject, kAccept };
 /// Reads through JSON of a stranger before it is parsed: nlohmann merges keys
 /// that come twice without a word, and code that walks a value calls itself for
 /// every level. (Its parser with a callback would see both, but takes quadratic
-/// time.) Throws Error naming `where`.
+/// time.) Throws Error naming `where`. Finding a key among those of a table takes
+/// time by their number, so that many make quadratic work: `max_keys` bounds them
+/// where repeated ones are rejected.
 class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
  public:
   static void check(
       std::string_view text,
       size_t max_depth,
       const std::string& where,
-      RepeatedKeys repeated = RepeatedKeys::kReject) {
+      RepeatedKeys repeated = RepeatedKeys::kReject,
+      size_t max_keys = std::numeric_limits<size_t>::max()) {
     // The library takes one for the end, and says nothing of what follows.
     const size_t nul = text.find('\0');
     SEQCONV_CHECK(
         nul == std::string_view::npos, where, ": not valid JSON: byte ", nul + 1, " is NUL");
-    JsonGuard guard(max_depth, where, repeated);
+    JsonGuard guard(max_depth, where, repeated, max_keys);
     nlohmann::json::sax_parse(text.begin(), text.end(), &guard);
   }
 
@@ -52,6 +56,8 @@ class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
         ": '",
         shorten(name),
         "' comes twice");
+    SEQCONV_CHECK(
+        keys_.back().size() <= max_keys_, where_, ": a table has more than ", max_keys_, " keys");
     return true;
   }
   bool parse_error(
@@ -67,8 +73,8 @@ class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  JsonGuard(size_t max_depth, const std::string& where, RepeatedKeys repeated)
-      : max_depth_(max_depth), where_(where), repeated_(repeated) {}
+  JsonGuard(size_t max_depth, const std::string& where, RepeatedKeys repeated, size_t max_keys)
+      : max_depth_(max_depth), where_(where), repeated_(repeated), max_keys_(max_keys) {}
 
   bool enter() {
     keys_.emplace_back();
@@ -83,6 +89,7 @@ class JsonGuard : public nlohmann::json_sax<nlohmann::json> {
   size_t max_depth_;
   const std::string& where_;
   RepeatedKeys repeated_;
+  size_t max_keys_;
   std::vector<std::set<std::string>> keys_;  // one set a level
 };
 

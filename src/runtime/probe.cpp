@@ -1,6 +1,7 @@
 #include "runtime/probe.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/special_ids.h"
@@ -17,22 +18,36 @@ void add_options(
 
 }  // namespace
 
-ModelProbe probe_translation(
-    const ModelToRun& model, std::vector<int32_t> source, std::span<const int32_t> target) {
-  const runtime::TranslationModel opened(model, ComputeType::kModel);
-  if (const int64_t most = opened.limits().source; most > 0)
+TranslationProber::TranslationProber(const ModelToRun& model)
+    : options_(model.options),
+      model_(std::make_unique<runtime::TranslationModel>(model, ComputeType::kModel)) {}
+
+TranslationProber::~TranslationProber() = default;
+
+int64_t TranslationProber::weight_bytes() const {
+  return model_->weight_bytes();
+}
+
+ModelProbe TranslationProber::probe(
+    std::vector<int32_t> source, std::span<const int32_t> target) const {
+  if (const int64_t most = model_->limits().source; most > 0)
     source.resize(std::min(source.size(), static_cast<size_t>(most) - 1));
   runtime::Workspace source_space, space;
   runtime::Workspace::Frame kept(source_space);
   ModelProbe found;
   found.source_tokens = source.size();
-  const runtime::Sources read = opened.probe(source, found.encoder, kept, space);
+  const runtime::Sources read = model_->probe(source, found.encoder, kept, space);
   std::vector<int32_t> ids = {kEndId};
   ids.insert(ids.end(), target.begin(), target.end());
-  found.decoder = opened.decoder().probe(ids, &read, space);
-  add_options(model.options, Task::kTranslation, Side::kEncoder, found.encoder);
-  add_options(model.options, Task::kTranslation, Side::kDecoder, found.decoder);
+  found.decoder = model_->decoder().probe(ids, &read, space);
+  add_options(options_, Task::kTranslation, Side::kEncoder, found.encoder);
+  add_options(options_, Task::kTranslation, Side::kDecoder, found.decoder);
   return found;
+}
+
+ModelProbe probe_translation(
+    const ModelToRun& model, std::vector<int32_t> source, std::span<const int32_t> target) {
+  return TranslationProber(model).probe(std::move(source), target);
 }
 
 ModelProbe probe_language(const ModelToRun& model, std::span<const int32_t> ids) {

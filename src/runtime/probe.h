@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,10 @@
 /// Tells what a model's layers look at while they read one sentence: a run of
 /// its own, beside those that translate, for people who want to see inside.
 namespace seqconv::internal {
+
+namespace runtime {
+class TranslationModel;
+}
 
 /// The meaning of the numbers of PositionWeights, for T positions and H heads.
 enum class WeightForm {
@@ -53,11 +58,28 @@ struct ModelProbe {
   size_t source_tokens = 0;  ///< that the encoder read, </s> not counted
 };
 
-/// A sentence and its translation, as ids without </s>; both may be empty. The
-/// encoder reads </s> behind the source, the decoder before the target: its
-/// position t reads word t - 1 and predicts word t. A source beyond learned positions is cut, as
-/// the translator does. Numbers are those of the runtime in the model's own type. Error as opening
-/// it, for ids outside the vocabularies, and for a target beyond learned positions.
+/// A translation model that is open to be probed, in its own type. Threads may share it.
+class TranslationProber {
+ public:
+  /// Error as opening a model.
+  explicit TranslationProber(const ModelToRun& model);
+  ~TranslationProber();
+
+  /// A sentence and its translation, as ids without </s>; both may be empty. The
+  /// encoder reads </s> behind the source, the decoder before the target: its
+  /// position t reads word t - 1 and predicts word t. A source beyond learned positions is cut,
+  /// as the translator does. Numbers are those of the runtime. Error for ids outside the
+  /// vocabularies, and for a target beyond learned positions.
+  ModelProbe probe(std::vector<int32_t> source, std::span<const int32_t> target) const;
+
+  int64_t weight_bytes() const;  ///< beside the model's file, which is mapped
+
+ private:
+  ModelOptions options_;
+  std::unique_ptr<const runtime::TranslationModel> model_;
+};
+
+/// Probes a model that is opened for it.
 ModelProbe probe_translation(
     const ModelToRun& model, std::vector<int32_t> source, std::span<const int32_t> target);
 

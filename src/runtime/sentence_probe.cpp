@@ -1,6 +1,7 @@
 #include "runtime/sentence_probe.h"
 
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/special_ids.h"
@@ -53,7 +54,7 @@ void add_ends(ProbedSymbols& symbols) {
 }
 
 /// The ids of a translation by the model's own search.
-std::vector<int32_t> translated(
+std::vector<int32_t> translation_ids(
     const TextPipeline& text,
     const SentenceToProbe& sentence,
     const TranslateSentence& translate,
@@ -91,24 +92,40 @@ ModelToRun to_run(const LanguageDescription& described, const ModelFiles& files)
 
 }  // namespace
 
-SentenceProbe probe_translated(
-    const ModelFiles& files, SentenceToProbe sentence, const TranslateSentence& translate) {
-  const TranslationDescription described = read_translation_description(files.folder);
-  const TranslationText& text = described.text;
-  SentenceProbe found;
+SentenceProber::SentenceProber(const ModelFiles& files)
+    : described_(std::make_shared<const TranslationDescription>(
+          read_translation_description(files.folder))),
+      prober_(to_run(*described_, files)) {}
+
+TranslatedSentence SentenceProber::translated(
+    const TranslationText& text, SentenceToProbe sentence, const TranslateSentence& translate) {
+  TranslatedSentence own;
   if (sentence.is_cut)
-    cut_text(*text.source, sentence, found);
-  const std::vector<int32_t> source = text.source->encode(sentence.text);
+    cut_text(*text.source, sentence, own.found);
+  own.source = text.source->encode(sentence.text);
   if (!sentence.is_cut)
-    check_count(sentence, source.size());
-  const std::vector<int32_t> target = translated(*text.target, sentence, translate, found);
-  found.probe = probe_translation(to_run(described, files), source, target);
+    check_count(sentence, own.source.size());
+  own.target = translation_ids(*text.target, sentence, translate, own.found);
+  return own;
+}
+
+SentenceProbe SentenceProber::probe(TranslatedSentence sentence) const {
+  const TranslationText& text = described_->text;
+  SentenceProbe found = std::move(sentence.found);
+  found.probe = prober_.probe(sentence.source, sentence.target);
   found.symbols.source =
-      symbols_of(*text.source, std::span(source).first(found.probe.source_tokens));
+      symbols_of(*text.source, std::span(sentence.source).first(found.probe.source_tokens));
   found.symbols.source.push_back(kEnd);
-  found.symbols.written = symbols_of(*text.target, target);
+  found.symbols.written = symbols_of(*text.target, sentence.target);
   add_ends(found.symbols);
   return found;
+}
+
+SentenceProbe probe_translated(
+    const ModelFiles& files, SentenceToProbe sentence, const TranslateSentence& translate) {
+  TranslatedSentence own = SentenceProber::translated(
+      read_translation_description(files.folder).text, std::move(sentence), translate);
+  return SentenceProber(files).probe(std::move(own));
 }
 
 SentenceProbe probe_read(const ModelFiles& files, const SentenceToProbe& text) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,34 @@ struct SentenceToProbe {
 
 /// The model's own translation of a request's text.
 using TranslateSentence = std::function<TranslationResult(const TranslationRequest&)>;
+
+/// A sentence and its translation as ids, and what is known of them without a probe.
+struct TranslatedSentence {
+  std::vector<int32_t> source;
+  std::vector<int32_t> target;
+  SentenceProbe found{};
+};
+
+/// A translation model that is open for any number of sentences. Threads may share it.
+class SentenceProber {
+ public:
+  /// Error where it cannot be opened.
+  explicit SentenceProber(const ModelFiles& files);
+
+  /// The sentence as the model reads it; errors as of probe_translated.
+  static TranslatedSentence translated(
+      const TranslationText& text, SentenceToProbe sentence, const TranslateSentence& translate);
+
+  SentenceProbe probe(TranslatedSentence sentence) const;
+
+  /// Stays when the model is closed.
+  const std::shared_ptr<const TranslationDescription>& description() const { return described_; }
+  int64_t weight_bytes() const { return prober_.weight_bytes(); }
+
+ private:
+  std::shared_ptr<const TranslationDescription> described_;
+  TranslationProber prober_;
+};
 
 /// A sentence and its translation in a translation model. UsageError for a text without symbols
 /// or with too many, unless it is cut; Error where it cannot be translated, or the model not be

@@ -72,6 +72,10 @@ bool means(const std::string& found, std::string_view allowed) {
 
 }  // namespace
 
+bool detects_languages() {
+  return kDetects;
+}
+
 std::vector<DetectedLanguage> detect_language(
     std::string_view text, const std::vector<std::string>& allowed, bool is_html) {
   if (!kDetects && allowed.size() > 1)

@@ -21,6 +21,12 @@ int64_t file_bytes(const std::string& folder) {
 
 }  // namespace
 
+int64_t OpenModel::weight_bytes() const {
+  if (prober)
+    return prober->weight_bytes();
+  return translator ? translator->info().weight_bytes : generator->info().weight_bytes;
+}
+
 ServedModel read_served_model(const std::string& text) {
   const size_t equals = text.find('=');
   const std::string pair = text.substr(0, equals);
@@ -41,8 +47,9 @@ ServedModel read_served_language_model(const std::string& text) {
 
 Models::Models(std::vector<ServedModel> served, const ModelsOptions& options)
     : served_(std::move(served)), options_(options) {
-  for (size_t i = 0; i < served_.size(); ++i) {
+  for (size_t i = 0; i < 2 * served_.size(); ++i)
     places_.push_back(std::make_unique<Place>());
+  for (size_t i = 0; i < served_.size(); ++i) {
     if (find(served_[i].source, served_[i].target) != i)
       fail_usage("a model must be named once, but got ", served_[i].name(), " twice");
     if (!std::filesystem::exists(std::filesystem::path(served_[i].folder) / "config.json"))
@@ -65,8 +72,12 @@ std::optional<size_t> Models::find(std::string_view source, std::string_view tar
   return static_cast<size_t>(found - served_.begin());
 }
 
-Models::Opened Models::open(size_t number) {
-  Place& place = *places_[number];
+size_t Models::place_number(size_t number, Use use) const {
+  return number + (use == Use::kInspect ? served_.size() : 0);
+}
+
+Models::Opened Models::open(size_t number, Use use) {
+  Place& place = *places_[place_number(number, use)];
   const std::lock_guard alone(place.opening);
   std::vector<Opened> closed;  // outside of the lock
   Opened before;
@@ -80,25 +91,33 @@ Models::Opened Models::open(size_t number) {
     if (options_.memory_bytes > 0)  // there may be no room for both
       closed.push_back(std::exchange(place.model, nullptr));
     before = place.model;
-    for (Opened& other : make_room(file_bytes(served_[number].folder)))
+    for (Opened& other : make_room(std::max(place.bytes, file_bytes(served_[number].folder))))
       closed.push_back(std::move(other));
   }
   closed.clear();
-  Opened model = open_or_keep(number, before);
-  const ModelInfo info = model->info();
+  Opened model = open_or_keep(number, use, before);
+  const int64_t bytes = file_bytes(served_[number].folder) + model->weight_bytes();
   const std::lock_guard lock(mutex_);
   place.used = Clock::now();
-  place.bytes = info.file_bytes + info.weight_bytes;
-  place.times_opened += model == before ? 0 : 1;
+  if (model != before) {
+    place.bytes = bytes;
+    ++place.times_opened;
+  }
   place.reloads = reloads;
   place.model = model;
+  // Its weights may be larger than its file told.
+  while (options_.memory_bytes > 0 && open_bytes() > options_.memory_bytes) {
+    closed.push_back(close_oldest());
+    if (closed.back() == nullptr)
+      break;
+  }
   return model;
 }
 
 /// A model that is opened anew stays as it is where that fails: requests go on.
-Models::Opened Models::open_or_keep(size_t number, const Opened& before) const {
+Models::Opened Models::open_or_keep(size_t number, Use use, const Opened& before) const {
   try {
-    return open_now(number);
+    return open_now(number, use);
   } catch (const std::exception& error) {
     if (!before)
       throw;
@@ -107,10 +126,13 @@ Models::Opened Models::open_or_keep(size_t number, const Opened& before) const {
   }
 }
 
-Models::Opened Models::open_now(size_t number) const {
+Models::Opened Models::open_now(size_t number, Use use) const {
   const ServedModel& served = served_[number];
   const auto model = std::make_shared<OpenModel>();
-  if (served.is_language_model())
+  if (use == Use::kInspect)
+    model->prober.emplace(find_model(RootedPath(
+        served.folder, options_.runtime.follow_links ? Links::kAnywhere : Links::kInside)));
+  else if (served.is_language_model())
     model->generator.emplace(served.folder, options_.runtime);
   else
     model->translator.emplace(served.folder, options_.runtime);
@@ -125,21 +147,25 @@ int64_t Models::open_bytes() const {
   return bytes;
 }
 
+/// Takes the model that has been idle longest out of its place; null: all are in use.
+Models::Opened Models::close_oldest() {
+  Place* oldest = nullptr;
+  for (const auto& place : places_)
+    if (place->model && place->model.use_count() == 1 &&
+        (oldest == nullptr || place->used < oldest->used))
+      oldest = place.get();
+  return oldest == nullptr ? nullptr : std::exchange(oldest->model, nullptr);
+}
+
 /// Closes idle models for it, and gives them to the caller, who lets go of them.
 std::vector<Models::Opened> Models::make_room(int64_t bytes) {
   std::vector<Opened> closed;
   while (options_.memory_bytes > 0 && open_bytes() + bytes > options_.memory_bytes) {
-    Place* oldest = nullptr;
-    for (const auto& place : places_)
-      if (place->model && place->model.use_count() == 1 &&
-          (oldest == nullptr || place->used < oldest->used))
-        oldest = place.get();
-    if (oldest == nullptr) {
-      if (open_bytes() == 0)
-        break;  // it alone exceeds the limit
+    if (open_bytes() == 0)
+      break;  // it alone exceeds the limit
+    closed.push_back(close_oldest());
+    if (closed.back() == nullptr)
       throw CallError(503, "There is no memory for another model now", 1);
-    }
-    closed.push_back(std::exchange(oldest->model, nullptr));
   }
   return closed;
 }
@@ -150,24 +176,29 @@ void Models::reload() {
 }
 
 void Models::close_idle() {
-  if (options_.keep_seconds <= 0)
-    return;
   std::vector<Opened> closed;
-  const auto limit = Clock::now() -
-      std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(options_.keep_seconds));
+  const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
-  for (const auto& place : places_)
-    if (place->model && place->model.use_count() == 1 && place->used < limit)
-      closed.push_back(std::exchange(place->model, nullptr));
+  for (size_t i = 0; i < places_.size(); ++i) {
+    Place& place = *places_[i];
+    double keep = options_.keep_seconds;
+    if (i >= served_.size())
+      keep = keep > 0 ? std::min(keep, options_.keep_inspected_seconds)
+                      : options_.keep_inspected_seconds;
+    const bool is_idle = place.model && place.model.use_count() == 1 && keep > 0 &&
+        now - place.used > std::chrono::duration<double>(keep);
+    if (is_idle)
+      closed.push_back(std::exchange(place.model, nullptr));
+  }
 }
 
-std::vector<Models::State> Models::states() const {
+std::vector<Models::State> Models::states(Use use) const {
   const std::lock_guard lock(mutex_);
   std::vector<State> states;
-  for (const auto& place : places_)
-    states.push_back(
-        {place->model != nullptr, place->model ? place->bytes : 0, place->times_opened});
+  for (size_t i = 0; i < served_.size(); ++i) {
+    const Place& place = *places_[place_number(i, use)];
+    states.push_back({place.model != nullptr, place.model ? place.bytes : 0, place.times_opened});
+  }
   return states;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/sentence_probe.h"
 #include "seqconv/runtime.h"
 
 namespace seqconv::internal {
@@ -33,15 +34,22 @@ struct ModelsOptions {
   RuntimeOptions runtime{};  ///< of each model
   double keep_seconds = 0;   ///< a model that is idle so long is closed; 0: never
   int64_t memory_bytes = 0;  ///< of all that are open: files and weights; 0: any
+  /// One to look into is closed when it is idle so long, or sooner by keep_seconds.
+  double keep_inspected_seconds = 60;
 };
 
-/// A model that is open: one of the two.
+/// A model that is open: one of the three.
 struct OpenModel {
   std::optional<Translator> translator;
   std::optional<Generator> generator;
+  std::optional<SentenceProber> prober;
 
-  ModelInfo info() const { return translator ? translator->info() : generator->info(); }
+  int64_t weight_bytes() const;  ///< beside its file
 };
+
+/// The purpose that a model is opened for: its own, or to look into a translation model, which
+/// opens it beside, in its own type of numbers.
+enum class Use { kRun, kInspect };
 
 /// Models that are opened when they are wanted, and closed when they are not. Any thread.
 class Models {
@@ -59,7 +67,7 @@ class Models {
   /// A model, opened if need be, in this thread: others may be opened at the same time. It stays
   /// open as long as somebody holds it. CallError 503 while memory is wanted by others; Error as
   /// of Translator and Generator.
-  Opened open(size_t number);
+  Opened open(size_t number, Use use = Use::kRun);
 
   /// Opens what is asked for from now on anew: folders may have changed. Requests under way keep
   /// the model that they have, and so do all where the new one cannot be opened, which is logged.
@@ -73,7 +81,7 @@ class Models {
     int64_t bytes = 0;
     int64_t times_opened = 0;
   };
-  std::vector<State> states() const;
+  std::vector<State> states(Use use = Use::kRun) const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -86,15 +94,17 @@ class Models {
     Clock::time_point used{};
   };
 
-  Opened open_now(size_t number) const;
-  Opened open_or_keep(size_t number, const Opened& before) const;
+  size_t place_number(size_t number, Use use) const;
+  Opened open_now(size_t number, Use use) const;
+  Opened open_or_keep(size_t number, Use use, const Opened& before) const;
   int64_t open_bytes() const;
+  Opened close_oldest();
   std::vector<Opened> make_room(int64_t bytes);
 
   const std::vector<ServedModel> served_;
   const ModelsOptions options_;
-  mutable std::mutex mutex_;  // of all places but their `opening`
-  std::vector<std::unique_ptr<Place>> places_;
+  mutable std::mutex mutex_;                    // of all places but their `opening`
+  std::vector<std::unique_ptr<Place>> places_;  // to run all models, then to look into them
   int64_t reloads_ = 0;
 };
 

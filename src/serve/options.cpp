@@ -29,6 +29,7 @@ void check_options(const ServeOptions& options) {
        {"max_wait_ms", options.max_wait_ms, 0, 60'000},
        {"max_waiting", options.max_waiting, 1, kMost},
        {"max_characters", options.max_characters, 1, kMost},
+       {"max_sentence_characters", options.max_sentence_characters, 1, kMost},
        {"max_items", options.max_items, 1, kMost},
        {"max_alternatives", options.max_alternatives, 0, 100},
        {"max_length", options.max_length, 1, kMost},

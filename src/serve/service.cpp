@@ -9,7 +9,6 @@
 #include "base/json_texts.h"
 #include "serve/alignments_json.h"
 #include "serve/answers.h"
-#include "serve/assets.h"
 #include "serve/detect.h"
 #include "serve/inspection_json.h"
 #include "serve/languages.h"
@@ -17,7 +16,8 @@
 namespace seqconv::internal {
 namespace {
 
-constexpr size_t kMostInspected = 100;  // symbols of a sentence
+constexpr size_t kMostInspected = 100;   // symbols of a sentence
+constexpr int64_t kMostInspections = 8;  // answers, of some MB each, that clients have not read
 
 std::vector<ServedModel> served_models(const ServeOptions& options) {
   std::vector<ServedModel> models;
@@ -47,8 +47,18 @@ bool is_same(const std::string& a, std::string_view b) {
   return normal_code(a) == normal_code(b);
 }
 
-Json language_entry(const std::string& code, const Json& targets) {
-  return {{"code", code}, {"name", language_name(code)}, {"targets", targets}};
+/// CallError 400 for one that is too long: the time of attention grows with the square of it.
+void check_sentences(const std::vector<std::string_view>& sentences, int64_t most) {
+  for (const std::string_view sentence : sentences)
+    if (const int64_t got = count_characters(sentence); got > most)
+      throw CallError(
+          400,
+          concat(
+              "Invalid request: a sentence may have ",
+              most,
+              " characters, but one has ",
+              got,
+              "; line ends end one"));
 }
 
 }  // namespace
@@ -74,12 +84,15 @@ bool Service::has_language_models() const {
 std::vector<Gauge> Service::gauges() const {
   std::vector<Gauge> gauges;
   const std::vector<Models::State> states = models_.states();
+  const std::vector<Models::State> inspected = models_.states(Use::kInspect);
   for (size_t i = 0; i < states.size(); ++i) {
     const std::string label = label_text("model", models_.served()[i].name());
-    gauges.push_back({"seqconv_model_open", label, states[i].is_open ? 1.0 : 0.0});
-    gauges.push_back({"seqconv_model_bytes", label, static_cast<double>(states[i].bytes)});
-    gauges.push_back(
-        {"seqconv_model_openings_total", label, static_cast<double>(states[i].times_opened)});
+    const auto add = [&](const char* name, int64_t value) {
+      gauges.push_back({name, label, static_cast<double>(value)});
+    };
+    add("seqconv_model_open", states[i].is_open ? 1 : 0);
+    add("seqconv_model_bytes", states[i].bytes + inspected[i].bytes);
+    add("seqconv_model_openings_total", states[i].times_opened + inspected[i].times_opened);
   }
   return gauges;
 }
@@ -92,82 +105,6 @@ std::vector<std::string> Service::sources(std::string_view target) const {
         std::ranges::find(codes, model.source) == codes.end())
       codes.push_back(model.source);
   return codes;
-}
-
-HttpAnswer Service::languages() const {
-  Json list = Json::array();
-  for (const std::string& code : sources()) {
-    Json targets = Json::array();
-    for (const ServedModel& model : models_.served())
-      if (model.source == code && !model.is_language_model())
-        targets.push_back(model.target);
-    list.push_back(language_entry(code, targets));
-  }
-  for (const ServedModel& model : models_.served())
-    if (!model.is_language_model() &&
-        std::ranges::none_of(list, [&](const Json& one) { return one["code"] == model.target; }))
-      list.push_back(language_entry(model.target, Json::array()));
-  return json_answer(list);
-}
-
-HttpAnswer Service::settings() const {
-  const std::vector<std::string> known = sources();
-  const std::string target = known.empty() ? "en" : models_.served()[0].target;
-  const auto language = [](const std::string& code, const std::string& name) {
-    return Json{{"code", code}, {"name", name}};
-  };
-  Json language_models = Json::array();
-  for (const ServedModel& model : models_.served())
-    if (model.is_language_model())
-      language_models.push_back(model.source);
-  return json_answer(
-      {{"apiKeys", !options_.keys.empty()},
-       {"charLimit", options_.max_characters},
-       {"filesTranslation", false},
-       {"frontendTimeout", 500},
-       {"keyRequired", options_.require_key},
-       {"language",
-        {{"source", language("auto", "Auto Detect")},
-         {"target", language(target, language_name(target))}}},
-       {"languageModels", language_models},
-       {"maxAlternatives", options_.max_alternatives},
-       {"maxLength", options_.max_length},
-       {"suggestions", false},
-       {"supportedFilesFormat", Json::array()}});
-}
-
-HttpAnswer Service::spec() const {
-  Json spec = Json::parse(find_asset("openapi.json")->content);
-  Json& schemas = spec["components"]["schemas"];
-  Json& translation = schemas["TranslateRequest"];
-  Json pairs = Json::array(), names = Json::array();
-  for (const ServedModel& model : models_.served()) {
-    if (model.is_language_model()) {
-      names.push_back(model.source);
-      continue;
-    }
-    Json codes = sources(model.target);
-    codes.push_back("auto");
-    Json pair = {{"source", {{"enum", codes}}}, {"target", {{"const", model.target}}}};
-    if (Json one = {{"properties", std::move(pair)}}; std::ranges::find(pairs, one) == pairs.end())
-      pairs.push_back(std::move(one));
-  }
-  Json& inspected = schemas["InspectRequest"];
-  if (!pairs.empty())
-    translation["anyOf"] = inspected["anyOf"] = pairs;
-  inspected["properties"]["q"]["maxLength"] = options_.max_characters;
-  names.insert(names.end(), {"", nullptr});
-  if (has_language_models())
-    schemas["GenerateRequest"]["properties"]["model"]["enum"] = names;
-  else
-    spec["paths"].erase("/generate");
-  translation["properties"]["alternatives"]["maximum"] = options_.max_alternatives;
-  schemas["GenerateRequest"]["properties"]["length"]["maximum"] = options_.max_length;
-  for (const char* texts : {"Texts", "FormTexts"}) {
-    schemas[texts]["anyOf"][0]["maxLength"] = options_.max_characters;
-    schemas[texts]["anyOf"][1]["maxItems"] = options_.max_items;
-  }
-  return json_answer(spec);
 }
 
 HttpAnswer Service::detect(const Json& parameters) const {
@@ -228,6 +165,7 @@ JobText Service::job_text(
   } catch (const Error& error) {
     throw CallError(400, error.what());
   }
+  check_sentences(own.document->sentences(), options_.max_sentence_characters);
   if (!own.document->sentences().empty())
     own.model = models_.open(number);
   return own;
@@ -327,24 +265,44 @@ void Service::inspect(const Exchange& exchange, const Json& parameters) {
     throw CallError(400, "Invalid request: q must be one sentence of text");
   Json detected = Json::array();
   const size_t number = model_between(source_of(call, call.texts[0], detected), call.target);
-  const Models::Opened model = models_.open(number);
   CancelToken cancel;
-  exchange->on_gone([cancel] { cancel.cancel(); });
+  exchange->on_gone([cancel, admitted = admit_inspection()] { cancel.cancel(); });
   const auto translate = [&](TranslationRequest request) {
     request.timeout = milliseconds(options_.timeout_seconds);
+    const Models::Opened model = models_.open(number);
     TranslationResult result = model->translator->translate({std::move(request)}, cancel).at(0);
     if (!result.ok())
       fail_as(result);
     return result;
   };
-  const RootedPath folder(
-      models_.served()[number].folder, options_.follow_links ? Links::kAnywhere : Links::kInside);
+  // Nothing is held while the other is opened: there may be memory for one alone.
+  Models::Opened model = models_.open(number, Use::kInspect);
+  const std::weak_ptr still = model;
+  const auto description = model->prober->description();
+  model = nullptr;
+  TranslatedSentence sentence = SentenceProber::translated(
+      description->text, {call.texts[0], "q", kMostInspected, /*is_cut=*/true}, translate);
+  model = still.lock();
+  if (model == nullptr)
+    model = models_.open(number, Use::kInspect);
   Json json = Json::object();
   if (call.source == "auto")
     json["detectedLanguage"] = detected[0];
-  json.update(inspection_json(probe_translated(
-      find_model(folder), {call.texts[0], "q", kMostInspected, /*is_cut=*/true}, translate)));
+  json.update(inspection_json(model->prober->probe(std::move(sentence))));
   exchange->answer(json_answer(json));
+}
+
+/// A place among the inspections whose answer is not sent, until it is gone. CallError 429 where
+/// there is none.
+std::shared_ptr<void> Service::admit_inspection() {
+  const std::lock_guard lock(mutex_);
+  if (inspections_ >= kMostInspections)
+    throw CallError(429, "Too many inspections wait", 1);
+  ++inspections_;
+  return {nullptr, [this](void*) {
+            const std::lock_guard lock(mutex_);
+            --inspections_;
+          }};
 }
 
 void Service::generate(const Exchange& exchange, const Json& parameters) {

@@ -38,7 +38,8 @@ class Service {
   /// Answers before it returns, which takes long: in a thread of its own.
   void generate(const Exchange& exchange, const Json& parameters);
 
-  /// Answers before it returns. Opens the model's file once more: in a thread that does it alone.
+  /// Answers before it returns, in a thread that does it alone. The model is opened once more,
+  /// and stays open for a while.
   void inspect(const Exchange& exchange, const Json& parameters);
 
   /// Something is under way until the object that this gives is gone.
@@ -58,6 +59,7 @@ class Service {
   std::string source_of(const TranslateCall& call, const std::string& text, Json& detected) const;
   size_t model_between(const std::string& source, const std::string& target) const;
   void admit(const Translation& translation);
+  std::shared_ptr<void> admit_inspection();
   void end(const Exchange& exchange, const Translation& translation, bool as_stream);
   Json outcome(const Translation& translation);
 
@@ -69,6 +71,7 @@ class Service {
   std::condition_variable ended_;
   int64_t under_way_ = 0;
   int64_t waiting_ = 0;  // sentences of all jobs
+  int64_t inspections_ = 0;
 };
 
 }  // namespace seqconv::internal

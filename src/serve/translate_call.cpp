@@ -17,6 +17,8 @@ namespace seqconv::internal {
 namespace {
 
 constexpr size_t kDeepestJson = 64;
+constexpr size_t kMostNames =
+    100;  // of a table or a form, each of which is compared with the others
 
 [[noreturn]] void bad(const std::string& text) {
   throw CallError(400, text);
@@ -39,6 +41,8 @@ void add_form(const Fields& fields, Json& parameters) {
     if (find_invalid_utf8(value) != value.npos)
       bad("Invalid request: " + name + " must be UTF-8");
     add_field(own, name, value);
+    if (own.size() > kMostNames)
+      bad(concat("Invalid request: there are more than ", kMostNames, " parameters"));
   }
   for (const auto& [name, value] : own.items())
     if (!parameters.contains(name))
@@ -54,7 +58,7 @@ Fields read_parts(const HttpRequest& request) {
 
 Json read_json(const std::string& body) {
   try {
-    JsonGuard::check(body, kDeepestJson, "Invalid JSON");
+    JsonGuard::check(body, kDeepestJson, "Invalid JSON", RepeatedKeys::kReject, kMostNames);
     Json object = Json::parse(body);
     if (!object.is_object())
       bad("Invalid request: the body must be a JSON object");
@@ -78,12 +82,12 @@ std::string with_line_feeds(std::string text) {
   return text;
 }
 
+}  // namespace
+
 int64_t count_characters(std::string_view text) {
   return std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
-
-}  // namespace
 
 Json read_parameters(const HttpRequest& request) {
   Json parameters = Json::object();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -21,6 +22,9 @@ Json read_parameters(const HttpRequest& request);
 /// `standard` where it is missing or null.
 std::string text_parameter(
     const Json& parameters, const char* name, const std::string& standard = "");
+
+/// The code points of UTF-8.
+int64_t count_characters(std::string_view text);
 
 /// A call of POST /translate or POST /detect.
 struct TranslateCall {

@@ -10,8 +10,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Sentences of a job that wait or are translated at a time: some batches for each of two cores.
-constexpr size_t kTogether = 256;
+// Sentences of a job that wait or are translated at a time, for each thread of its models. Four
+// times as many translate a document 5 % faster, and others wait four times as long beside it.
+constexpr size_t kTogether = 32;
+
+// The least that alternatives are searched for with, where a model's own beam is too narrow.
+constexpr int64_t kOthersBeam = 5;
 
 TranslationResult failure(Status status, const char* error) {
   TranslationResult result;
@@ -48,9 +52,15 @@ TranslationJob::TranslationJob(
       end_(timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max()),
       hooks_(std::move(hooks)),
       told_(texts_.size()) {
+  ModelInfo info;
   for (size_t i = 0; i < texts_.size(); ++i) {
     const size_t count = texts_[i].document->sentences().size();
     results_.emplace_back(count);
+    const auto& model = texts_[i].model;
+    if (model && (i == 0 || model != texts_[i - 1].model))
+      info = model->translator->info();
+    beams_.push_back(info.search.beam.value_or(1));
+    together_ = std::max(together_, kTogether * static_cast<size_t>(info.threads));
     told_[i].is_there.resize(count);
     for (size_t s = 0; s < count; ++s)
       places_.push_back({i, s});
@@ -64,7 +74,7 @@ void TranslationJob::begin(std::function<void()> done) {
     for (size_t i = 0; i < texts_.size(); ++i)
       if (texts_[i].document->sentences().empty())
         hooks_.part(i, texts_[i].document->with({}));
-  for (size_t i = 0; i < std::min(kTogether, places_.size()); ++i)
+  for (size_t i = 0; i < std::min(together_, places_.size()); ++i)
     ask_next();
   hear_last();
 }
@@ -79,11 +89,14 @@ TranslationRequest TranslationJob::request_for(const Place& place) const {
         std::chrono::milliseconds(1));
   if (document.wants_alignments() || wishes_.alignments)
     request.alignments = Alignments::kPairs;
-  if (wishes_.alternatives > 0) {
+  request.search.n_best = 1;
+  if (wishes_.alternatives > 0 && !has_narrow_beam(place))
     request.search.n_best = wishes_.alternatives + 1;
-    request.search.beam = std::max<int64_t>(wishes_.alternatives + 1, 5);
-  }
   return request;
+}
+
+bool TranslationJob::has_narrow_beam(const Place& place) const {
+  return beams_[place.text] < wishes_.alternatives + 1;
 }
 
 /// Asks for the next sentence that nobody has asked for, or for the one after it if it fails.
@@ -100,6 +113,8 @@ bool TranslationJob::ask(const Place& place) {
     texts_[place.text].model->translator->translate_async(
         request_for(place),
         [self = shared_from_this(), place](TranslationResult result) {
+          if (self->wishes_.alternatives > 0 && self->has_narrow_beam(place) && result.ok())
+            return self->ask_others(place, std::move(result));
           self->ask_next();
           self->hear(place, std::move(result));
         },
@@ -108,6 +123,32 @@ bool TranslationJob::ask(const Place& place) {
   } catch (const std::exception&) {  // memory, or a thread that cannot be started
     hear(place, failure(Status::kOutOfMemory, ""));
     return false;
+  }
+}
+
+/// Adds other translations to a sentence's own one.
+void TranslationJob::ask_others(const Place& place, TranslationResult own) {
+  const auto first = std::make_shared<TranslationResult>(std::move(own));
+  try {
+    TranslationRequest request = request_for(place);
+    request.search.n_best = wishes_.alternatives + 1;
+    request.search.beam = std::max(wishes_.alternatives + 1, kOthersBeam);
+    texts_[place.text].model->translator->translate_async(
+        std::move(request),
+        [self = shared_from_this(), place, first](TranslationResult others) {
+          const std::string text = first->translations.at(0).text;
+          for (auto& other : others.translations)
+            if (other.text != text)
+              first->translations.push_back(std::move(other));
+          if (!others.ok())
+            *first = std::move(others);
+          self->ask_next();
+          self->hear(place, std::move(*first));
+        },
+        cancel_);
+  } catch (const std::exception&) {
+    ask_next();
+    hear(place, failure(Status::kOutOfMemory, ""));
   }
 }
 

@@ -26,7 +26,8 @@ struct JobOutcome {
   std::vector<std::vector<AlignedRanges>> alignments;  ///< words that belong together, as bytes
 };
 
-/// Says what is wanted beside translations.
+/// Says what is wanted beside translations, which stay the same: those of a model whose own beam
+/// is too narrow for the alternatives are searched for once more, by a wider one.
 struct JobWishes {
   int64_t alternatives = 0;
   bool alignments = false;
@@ -43,7 +44,7 @@ struct JobHooks {
 /// CallError for a result that is not ok.
 [[noreturn]] void fail_as(const TranslationResult& result);
 
-/// Sentences of a call's texts, translated beside everybody's; ends once. A few hundred are
+/// Sentences of a call's texts, translated beside everybody's; ends once. Some dozens are
 /// asked for at a time, so that a long document leaves room for others.
 class TranslationJob : public std::enable_shared_from_this<TranslationJob> {
  public:
@@ -70,8 +71,10 @@ class TranslationJob : public std::enable_shared_from_this<TranslationJob> {
   };
 
   TranslationRequest request_for(const Place& place) const;
+  bool has_narrow_beam(const Place& place) const;
   void ask_next();
   bool ask(const Place& place);
+  void ask_others(const Place& place, TranslationResult own);
   void hear(const Place& place, TranslationResult result);
   void tell_parts(size_t text);
   void hear_last();
@@ -79,6 +82,8 @@ class TranslationJob : public std::enable_shared_from_this<TranslationJob> {
   std::vector<JobText> texts_;
   std::vector<Place> places_;
   std::vector<std::vector<TranslationResult>> results_;
+  std::vector<int64_t> beams_;  // of each text's model
+  size_t together_ = 1;         // sentences that are asked for at a time
   const JobWishes wishes_;
   const std::chrono::steady_clock::time_point end_;  // its longest: never
   const JobHooks hooks_;

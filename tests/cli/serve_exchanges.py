@@ -189,8 +189,8 @@ EXCHANGES = [
         {"code": "fr", "name": "French", "targets": []}]),
     ("health", Request("GET", "/health"), 200, {"status": "ok"}),
     ("settings", Request("GET", "/frontend/settings"), 200, {
-        "apiKeys": False, "charLimit": 2000, "filesTranslation": False, "frontendTimeout": 500,
-        "keyRequired": False, "suggestions": False, "supportedFilesFormat": [],
+        "apiKeys": False, "charLimit": 2000, "detectsLanguages": True, "filesTranslation": False,
+        "frontendTimeout": 500, "keyRequired": False, "suggestions": False, "supportedFilesFormat": [],
         "languageModels": ["book"], "maxAlternatives": 10, "maxLength": 1000,
         "language": {"source": {"code": "auto", "name": "Auto Detect"},
                      "target": {"code": "en", "name": "English"}}}),

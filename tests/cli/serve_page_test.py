@@ -286,6 +286,15 @@ class Translating(Serving):
         self.assertTrue(tab.value("document.getElementById('translate').hidden"))
         self.assert_quiet(tab)
 
+    def test_a_server_without_detection_offers_none(self):
+        with prefixed(self.url, detectsLanguages=False) as url:
+            tab = self.opened("#translate?source=auto&target=en", url)
+            codes = tab.value("[...document.getElementById('source').options].map(o => o.value)")
+            self.assertEqual(codes, ["de", "en"])
+            self.assertEqual(tab.value("document.getElementById('source').value"), "de")
+            self.assertTrue(self.translated(tab, "dalan mira"))
+            self.assert_quiet(tab)
+
     def test_a_language_is_detected(self):
         tab = self.opened("#translate?source=auto&target=en")
         self.translated(tab, "der Hund")
@@ -425,9 +434,9 @@ class WithKeys(Serving):
 
 
 class prefixed:
-    """A proxy that has the server below a path."""
+    """A proxy that has the server below a path, with other settings where some are given."""
 
-    def __init__(self, url):
+    def __init__(self, url, **settings):
         class Handler(http.server.BaseHTTPRequestHandler):
             def handle_any(self):
                 if not self.path.startswith("/some/path/"):
@@ -439,6 +448,8 @@ class prefixed:
                     {"Content-Type": self.headers.get("Content-Type", "")})
                 with urllib.request.urlopen(request) as answer:
                     body = answer.read()
+                    if self.path.endswith("frontend/settings"):
+                        body = json.dumps(json.loads(body) | settings).encode()
                     self.send_response(answer.status)
                     for name in "Content-Type", "Content-Security-Policy":
                         if answer.headers[name]:

@@ -65,6 +65,51 @@ TEST(ServedModels, AreKeptWithinTheirMemory) {
   models.open(0);
 }
 
+TEST(ServedModels, AreKeptWithinTheirMemoryWithTheirWeights) {
+  const int64_t one = [] {
+    Models models(served(1), {});
+    models.open(0);
+    return models.states()[0].bytes;
+  }();
+  Models models(served(4), {.memory_bytes = 3 * one + one / 2});
+  for (int round = 0; round < 2; ++round)
+    for (size_t i = 0; i < 4; ++i) {
+      models.open(i);
+      EXPECT_LE(open_count(models), 3);
+      EXPECT_TRUE(models.states()[i].is_open);
+    }
+}
+
+TEST(ServedModels, AreOpenedBesideToLookIntoThem) {
+  Models models(served(2), {.keep_inspected_seconds = 0.02});
+  const Models::Opened translates = models.open(1);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(models.open(1, Use::kInspect)->prober);
+  EXPECT_TRUE(translates->translator);
+  EXPECT_EQ(models.states(Use::kInspect)[1].times_opened, 1);
+  EXPECT_GT(models.states(Use::kInspect)[1].bytes, 0);
+  EXPECT_FALSE(models.states(Use::kInspect)[0].is_open);
+  std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  models.close_idle();
+  EXPECT_FALSE(models.states(Use::kInspect)[1].is_open);
+  EXPECT_TRUE(models.states()[1].is_open);  // for ever
+}
+
+TEST(ServedModels, ToLookIntoCountAsMemory) {
+  const int64_t one = [] {
+    Models models(served(1), {});
+    models.open(0, Use::kInspect);
+    return models.states(Use::kInspect)[0].bytes;
+  }();
+  Models models(served(1), {.memory_bytes = one + one / 2});
+  models.open(0);
+  models.open(0, Use::kInspect);
+  EXPECT_FALSE(models.states()[0].is_open);
+  const Models::Opened held = models.open(0);
+  EXPECT_FALSE(models.states(Use::kInspect)[0].is_open);
+  EXPECT_THROW(models.open(0, Use::kInspect), CallError);
+}
+
 TEST(ServedModels, AreOpenedOnceForManyWhoWantThem) {
   Models models(served(2), {});
   std::vector<std::thread> threads;

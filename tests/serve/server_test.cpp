@@ -5,13 +5,17 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "serve/answers.h"
 #include "serve/client.h"
+#include "serve/service.h"
+#include "support/temporary_folder.h"
 
 /// The server with models, beside clients that are not kind: what the sanitizers watch.
 namespace seqconv::internal {
@@ -64,6 +68,11 @@ class ServerTest : public ::testing::Test {
     const Client client(server_->port());
     client.send(bytes);
     return client.read();
+  }
+
+  Json translation_of(Json body) const {
+    const std::string answer = answer_to(request("/translate", body));
+    return Json::parse(answer.substr(answer.find("\r\n\r\n")));
   }
 
   static Json asked(const std::string& text) {
@@ -128,6 +137,33 @@ TEST_F(ServerTest, OutlivesUnkindClients) {
   EXPECT_THAT(answer_to(request("/translate", asked("zo"))), StartsWith("HTTP/1.1 200"));
 }
 
+TEST_F(ServerTest, RefusesMoreNamesThanItComparesQuickly) {
+  start();
+  std::string form, keys;
+  for (int i = 0; i < 100'000; ++i) {
+    form += concat("x", i, "=&");
+    keys += concat("\"x", i, "\":1,");
+  }
+  const std::string table = "{" + keys + "\"y\":1}";
+  const auto posted = [&](const std::string& type, const std::string& body) {
+    return answer_to(concat(
+        "POST /translate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: ",
+        type,
+        "\r\nContent-Length: ",
+        body.size(),
+        "\r\n\r\n",
+        body));
+  };
+  for (const auto& [type, body] :
+       {std::pair<std::string, std::string>("application/x-www-form-urlencoded", form),
+        {"application/json", table},
+        {"application/json", "{\"q\":" + table + "}"}}) {
+    const std::string answer = posted(type, body);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400"));
+    EXPECT_THAT(answer, HasSubstr("more than 100"));
+  }
+}
+
 TEST_F(ServerTest, BoundsHalfOpenConnections) {
   options_.max_connections = 50;
   options_.header_seconds = options_.idle_seconds = 0.3;
@@ -157,6 +193,88 @@ TEST_F(ServerTest, StreamsToClientsThatStayOrLeave) {
     EXPECT_THAT(client.read("event: part"), HasSubstr("event: part"));
   }
   EXPECT_THAT(answer_to(request("/translate", asked("zo"))), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ServerTest, RefusesASentenceThatIsTooLong) {
+  options_.max_sentence_characters = 10;
+  start();
+  EXPECT_THAT(
+      answer_to(request("/translate", asked("d\u00e4lan mira"))), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(
+      answer_to(request("/translate", asked("zo.\ndalan miraa"))),
+      ::testing::AllOf(
+          StartsWith("HTTP/1.1 400"), HasSubstr("may have 10 characters, but one has 11")));
+  Json html = asked("<p>zo</p><p>dalan <b>mira</b>.</p>");
+  html["format"] = "html";
+  EXPECT_THAT(answer_to(request("/translate", html)), StartsWith("HTTP/1.1 400"));
+}
+
+TEST_F(ServerTest, AlternativesLeaveTheTranslationAsItIs) {
+  start();
+  std::string text;  // a sentence a line
+  for (const char* a : {"dalan", "mira", "zo", "urat", "tolu"})
+    for (const char* b : {"pelim", "so", "mira", "dalan", "zo"})
+      for (const char* c : {"", " urat", " tolu mira", " so so zo"})
+        text += concat(a, ' ', b, c, '\n');
+  Json body = asked(text);
+  const Json wanted = translation_of(body)["translatedText"];
+  for (const int count : {1, 2, 3, 10}) {  // the model's beam is 3
+    body["alternatives"] = count;
+    const Json answer = translation_of(body);
+    EXPECT_EQ(answer["translatedText"], wanted) << count;
+    EXPECT_EQ(answer["alternatives"].size(), count);
+  }
+}
+
+TEST_F(ServerTest, OpensAModelOnceForManyInspections) {
+  const testing::TemporaryFolder folder;
+  const std::string own = folder.path() / "model";
+  std::filesystem::copy(std::string(SEQCONV_FOLDERS) + "/translation_1", own);
+  options_.model = {"de-en=" + own};
+  start();
+  const std::string wanted = answer_to(request("/inspect", asked("dalan mira")));
+  EXPECT_THAT(wanted, StartsWith("HTTP/1.1 200 OK\r\n"));
+  std::filesystem::remove_all(own);
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(answer_to(request("/inspect", asked("dalan mira"))), wanted);
+}
+
+/// A client that reads nothing, or that has left.
+class Unread final : public HttpExchange {
+ public:
+  const HttpRequest& request() const override { return request_; }
+  void answer(HttpAnswer answer) override { status = answer.status; }
+  void begin(HttpAnswer) override {}
+  void write(std::string) override {}
+  void end() override {}
+  void on_gone(std::function<void()> gone) override { gone_ = std::move(gone); }
+
+  unsigned status = 0;
+
+ private:
+  HttpRequest request_;
+  std::function<void()> gone_;
+};
+
+TEST_F(ServerTest, BoundsInspectionsThatNobodyReads) {
+  Metrics metrics;
+  Service service(options_, metrics, [](const auto& work) { work(); });
+  std::vector<std::shared_ptr<Unread>> unread;
+  const auto inspect = [&] {
+    unread.push_back(std::make_shared<Unread>());
+    service.inspect(unread.back(), asked("dalan"));
+    return unread.back()->status;
+  };
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(inspect(), 200U);
+  try {
+    inspect();
+    FAIL() << "it is answered";
+  } catch (const CallError& error) {
+    EXPECT_EQ(error.status(), 429U);
+  }
+  unread.erase(unread.begin());
+  EXPECT_EQ(inspect(), 200U);
 }
 
 TEST_F(ServerTest, ReloadsAndStopsUnderLoadWithoutALostRequest) {

@@ -50,7 +50,8 @@ function fill(select, codes, chosen) {
 /** Takes a choice as far as it is served. */
 function choose(source, target) {
   const sources = languages.filter(one => one.targets.length > 0).map(one => one.code);
-  pair.source = fill(find("source"), ["auto", ...sources], source);
+  const codes = settings.detectsLanguages ? ["auto", ...sources] : sources;
+  pair.source = fill(find("source"), codes, source);
   pair.target = fill(find("target"), targetsOf(pair.source), target);
   find("swap").disabled = !pair.canSwap();
 }
