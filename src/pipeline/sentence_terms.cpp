@@ -99,7 +99,8 @@ class TermList {
     if (left_out_ > 0)
       note(concat(
           left_out_,
-          " terms are left out: a text has at most ",
+          left_out_ == 1 ? " term is" : " terms are",
+          " left out: a text has at most ",
           kMostTerms,
           " of ",
           kMostTermTokens,
@@ -184,10 +185,8 @@ void note_missing_terms(
       result.notes.push_back(concat(
           "term '",
           shorten(term),
-          "' must come ",
-          count,
-          " times in this spelling, but comes ",
-          there));
+          count == 1 ? "' is not in the translation"
+                     : concat("' must come ", count, " times, but comes ", there, " times")));
 }
 
 }  // namespace seqconv::internal

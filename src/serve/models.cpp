@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "serve/answers.h"
 #include "serve/languages.h"
+#include "text/terminology.h"
 
 namespace seqconv::internal {
 namespace {
@@ -19,6 +20,11 @@ int64_t file_bytes(const std::string& folder) {
   return error ? 0 : static_cast<int64_t>(size);
 }
 
+RuntimeOptions with_terms(RuntimeOptions options, const std::string& terminology) {
+  options.terminology = terminology;
+  return options;
+}
+
 }  // namespace
 
 int64_t OpenModel::weight_bytes() const {
@@ -27,15 +33,39 @@ int64_t OpenModel::weight_bytes() const {
   return translator ? translator->info().weight_bytes : generator->info().weight_bytes;
 }
 
-ServedModel read_served_model(const std::string& text) {
+namespace {
+
+/// Reads "SOURCE-TARGET=VALUE"; UsageError for anything else, by an example.
+ServedModel read_pair(const std::string& text, const char* example) {
   const size_t equals = text.find('=');
   const std::string pair = text.substr(0, equals);
   const size_t colon = pair.find(':');
   const size_t middle = colon != pair.npos ? colon : pair.find('-');
   if (equals == text.npos || equals + 1 == text.size() || middle == pair.npos || middle == 0 ||
       middle + 1 == pair.size())
-    fail_usage("--model must be SOURCE-TARGET=DIR, such as de-en=runs/mine, but got '", text, "'");
+    fail_usage(example, ", but got '", text, "'");
   return {pair.substr(0, middle), pair.substr(middle + 1), text.substr(equals + 1)};
+}
+
+}  // namespace
+
+ServedModel read_served_model(const std::string& text) {
+  return read_pair(text, "--model must be SOURCE-TARGET=DIR, such as de-en=runs/mine");
+}
+
+void add_terminology(const std::string& text, std::vector<ServedModel>& models) {
+  const ServedModel given =
+      read_pair(text, "--terminology must be SOURCE-TARGET=FILE, such as de-en=terms.tsv");
+  const auto model = std::ranges::find_if(models, [&](const ServedModel& other) {
+    return !other.is_language_model() && normal_code(other.source) == normal_code(given.source) &&
+        normal_code(other.target) == normal_code(given.target);
+  });
+  if (model == models.end())
+    fail_usage("--terminology must be for a --model, but there is none of ", given.name());
+  if (!model->terminology.empty())
+    fail_usage("--terminology must be given once for ", given.name());
+  Terminology::load(given.folder);
+  model->terminology = given.folder;
 }
 
 ServedModel read_served_language_model(const std::string& text) {
@@ -135,7 +165,7 @@ Models::Opened Models::open_now(size_t number, Use use) const {
   else if (served.is_language_model())
     model->generator.emplace(served.folder, options_.runtime);
   else
-    model->translator.emplace(served.folder, options_.runtime);
+    model->translator.emplace(served.folder, with_terms(options_.runtime, served.terminology));
   return model;
 }
 

@@ -19,6 +19,7 @@ struct ServedModel {
   std::string source;  ///< code of its language, as it was written, or the name
   std::string target;  ///< "": a language model
   std::string folder;
+  std::string terminology{};  ///< a file of terms; "": none
 
   bool is_language_model() const { return target.empty(); }
   std::string name() const { return is_language_model() ? source : source + "-" + target; }
@@ -26,6 +27,10 @@ struct ServedModel {
 
 /// Reads "de-en=DIR" or "pt-BR:en=DIR" (a ':' where a code holds '-'). UsageError else.
 ServedModel read_served_model(const std::string& text);
+
+/// Gives the model of a pair its terms, by "de-en=FILE" as read_served_model. UsageError if none
+/// has it, or it has some; Error for a file that holds no terms.
+void add_terminology(const std::string& text, std::vector<ServedModel>& models);
 
 /// Reads "NAME=DIR". UsageError else.
 ServedModel read_served_language_model(const std::string& text);

@@ -15,6 +15,7 @@ namespace seqconv::internal {
 struct ServeOptions {
   std::vector<std::string> model;
   std::vector<std::string> language_model;
+  std::vector<std::string> terminology;
   std::string host = "127.0.0.1";
   int64_t port = 5000;
   std::vector<std::string> allowed_host;
@@ -51,6 +52,9 @@ struct ServeOptions {
   void visit(Visitor& v) {
     v("model", model, "Model of a pair of languages: SOURCE-TARGET=DIR, as de-en=runs/mine");
     v("language_model", language_model, "Language model for POST /generate: NAME=DIR");
+    v("terminology",
+      terminology,
+      "Terms of a model's texts: SOURCE-TARGET=FILE, lines of a term, a tab and its translation");
     v("host", host, "IP address to listen at; 0.0.0.0 or :: lets other machines in");
     v("port", port, "TCP port; 0 = any that is free, which the log tells");
     v("allowed_host", allowed_host, "Name that requests may call this server by, beside --host");

@@ -23,6 +23,8 @@ std::vector<ServedModel> served_models(const ServeOptions& options) {
   std::vector<ServedModel> models;
   for (const std::string& text : options.model)
     models.push_back(read_served_model(text));
+  for (const std::string& text : options.terminology)
+    add_terminology(text, models);
   for (const std::string& text : options.language_model)
     models.push_back(read_served_language_model(text));
   return models;
@@ -133,7 +135,7 @@ void Service::translate(const Exchange& exchange, const Json& parameters, bool a
     };
   own->job = std::make_shared<TranslationJob>(
       std::move(texts),
-      JobWishes{own->call.alternatives, own->call.wants_alignments},
+      JobWishes{own->call.alternatives, own->call.wants_alignments, own->call.terms},
       milliseconds(options_.timeout_seconds),
       std::move(hooks));
   admit(*own);
@@ -246,6 +248,8 @@ Json Service::outcome(const Translation& translation) {
     add("detectedLanguage", translation.detected);
   if (call.alternatives > 0)
     add("alternatives", outcome.alternatives);
+  if (call.wants_notes)
+    add("notes", outcome.notes);
   add("translatedText", outcome.texts);
   if (call.wants_alignments) {
     Json lists = Json::array();

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <type_traits>
 
 #include "base/error.h"
@@ -17,6 +18,7 @@ namespace seqconv::internal {
 namespace {
 
 constexpr size_t kDeepestJson = 64;
+constexpr size_t kMostCallTerms = 1000;
 constexpr size_t kMostNames =
     100;  // of a table or a form, each of which is compared with the others
 
@@ -182,6 +184,29 @@ bool flag_parameter(const Json& parameters, const char* name) {
   return text == "true";
 }
 
+/// Terms of a JSON object, or of a form's lines SOURCE<tab>TARGET; null where there are none.
+std::shared_ptr<const Terminology> read_terminology(const Json& parameters) {
+  constexpr const char* kWhere = "Invalid request: terms";
+  const auto found = parameters.find("terms");
+  if (found == parameters.end() || found->is_null())
+    return nullptr;
+  try {
+    std::vector<Term> terms;
+    if (found->is_string()) {
+      std::istringstream lines(found->get<std::string>());
+      terms = read_terms(lines, kWhere);
+    } else {
+      terms = terms_in(*found, "Invalid request");
+    }
+    if (terms.size() > kMostCallTerms)
+      bad(concat(
+          "Invalid request: there may be ", kMostCallTerms, " terms, but got ", terms.size()));
+    return std::make_shared<const Terminology>(std::move(terms), kWhere);
+  } catch (const Error& error) {
+    bad(error.what());
+  }
+}
+
 }  // namespace
 
 TranslateCall read_translate_call(const Json& parameters, const ServeOptions& limits) {
@@ -199,6 +224,8 @@ TranslateCall read_translate_call(const Json& parameters, const ServeOptions& li
   call.alternatives =
       number_parameter<int64_t>(parameters, "alternatives", 0, 0, limits.max_alternatives);
   call.wants_alignments = flag_parameter(parameters, "alignments");
+  call.wants_notes = flag_parameter(parameters, "notes");
+  call.terms = read_terminology(parameters);
   return call;
 }
 

@@ -11,6 +11,7 @@
 #include "serve/http_server.h"
 #include "serve/options.h"
 #include "text/markup/document.h"
+#include "text/terminology.h"
 
 namespace seqconv::internal {
 
@@ -35,15 +36,17 @@ struct TranslateCall {
   DocumentFormat format = DocumentFormat::kText;
   int64_t alternatives = 0;
   bool wants_alignments = false;
-  int64_t characters = 0;  ///< of all texts
+  bool wants_notes = false;
+  std::shared_ptr<const Terminology> terms{};  ///< null: none
+  int64_t characters = 0;                      ///< of all texts
 };
 
 /// The texts of `q`: one, a list of JSON, or several fields of a form. CallError 400 if it is
 /// missing, no text, too many or too long.
 void read_texts(const Json& parameters, const ServeOptions& limits, TranslateCall& call);
 
-/// CallError 400: the first that is missing of q, source, target; formats and numbers that are
-/// none.
+/// CallError 400: the first that is missing of q, source, target; formats, numbers and terms that
+/// are none.
 TranslateCall read_translate_call(const Json& parameters, const ServeOptions& limits);
 
 /// A call of POST /generate.

@@ -89,6 +89,10 @@ TranslationRequest TranslationJob::request_for(const Place& place) const {
         std::chrono::milliseconds(1));
   if (document.wants_alignments() || wishes_.alignments)
     request.alignments = Alignments::kPairs;
+  if (wishes_.terms)
+    for (const TermInText& term : wishes_.terms->find(request.text))
+      request.terms.push_back(
+          {request.text.substr(term.begin, term.end - term.begin), std::string(term.target)});
   request.search.n_best = 1;
   if (wishes_.alternatives > 0 && !has_narrow_beam(place))
     request.search.n_best = wishes_.alternatives + 1;
@@ -204,6 +208,9 @@ JobOutcome TranslationJob::outcome() const {
     outcome.texts.push_back(document.with(results_[i]));
     if (wishes_.alignments)
       outcome.alignments.push_back(document.aligned(results_[i]));
+    auto& notes = outcome.notes.emplace_back();
+    for (const TranslationResult& result : results_[i])
+      notes.insert(notes.end(), result.notes.begin(), result.notes.end());
     auto& others = outcome.alternatives.emplace_back();
     for (int64_t number = 1; number <= wishes_.alternatives; ++number) {
       std::string other = document.with(results_[i], static_cast<size_t>(number));

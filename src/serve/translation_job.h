@@ -10,6 +10,7 @@
 
 #include "serve/models.h"
 #include "text/markup/document.h"
+#include "text/terminology.h"
 
 namespace seqconv::internal {
 
@@ -23,6 +24,7 @@ struct JobText {
 struct JobOutcome {
   std::vector<std::string> texts;
   std::vector<std::vector<std::string>> alternatives;
+  std::vector<std::vector<std::string>> notes;         ///< on each text
   std::vector<std::vector<AlignedRanges>> alignments;  ///< words that belong together, as bytes
 };
 
@@ -31,6 +33,7 @@ struct JobOutcome {
 struct JobWishes {
   int64_t alternatives = 0;
   bool alignments = false;
+  std::shared_ptr<const Terminology> terms{};  ///< of the call, beside a model's own; null: none
 };
 
 struct JobHooks {

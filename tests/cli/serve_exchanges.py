@@ -118,6 +118,33 @@ EXCHANGES = [
     ("alternatives as text", post("/translate", form=[
         ("q", "zo"), ("source", "de"), ("target", "en"), ("alternatives", "1")]), 200,
      {"alternatives": lambda texts: len(texts) == 1, "translatedText": lambda text: text != ""}),
+    # Terms
+    ("terms", ask(q="dalan mira. Zo.", source="de", target="en", terms={"mira": "tolu tolu"}), 200,
+     {"translatedText": lambda text: text.count("tolu tolu") >= 1}),
+    ("terms of a form", post("/translate", form=[
+        ("q", "dalan mira"), ("source", "de"), ("target", "en"),
+        ("terms", "mira\ttolu tolu\r\nzo\tso\r\n")]), 200,
+     {"translatedText": lambda text: "tolu tolu" in text}),
+    ("terms that no text holds", ask(q="zo", source="de", target="en", terms={"mira": "tolu"}), 200,
+     {"translatedText": ZO}),
+    ("a term that cannot be spelled", ask(q=["zo", "mira"], source="de", target="en",
+                                          terms={"mira": "\U0001F600"}, notes=True), 200,
+     {"translatedText": lambda texts: texts[0] != "", "notes": lambda notes: notes[0] == []
+      and "is left out" in notes[1][-1]}),
+    ("terms that are no texts", ask(q="zo", source="de", target="en", terms={"mira": 1}), 400,
+     error("mira", "text", "1")),
+    ("terms that are none", ask(q="zo", source="de", target="en", terms=["mira"]), 400,
+     error("terms", "object")),
+    ("lines that are no terms", ask(q="zo", source="de", target="en", terms="mira"), 400,
+     error("SOURCE<tab>TARGET", "mira")),
+    ("a term with two translations", ask(q="zo", source="de", target="en", terms="a\tb\na\tc"), 400,
+     error("'a'", "'b'", "'c'")),
+    ("too many terms", ask(q="zo", source="de", target="en",
+                           terms={f"a{i}": "b" for i in range(101)}), 400, error("100")),
+    ("too many lines of terms", ask(q="zo", source="de", target="en", terms="".join(
+        f"a{i}\tb\n" for i in range(1001))), 400, error("1000", "1001")),
+    ("notes that are none", ask(q="zo", source="de", target="en", notes=1), 400, error("notes", "1")),
+
     ("no alternatives", ask(q="zo", source="de", target="en", alternatives=0), 200,
      {"translatedText": ZO}),
     ("alternatives that are none", ask(q="zo", source="de", target="en", alternatives="x"), 400,

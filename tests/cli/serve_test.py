@@ -243,6 +243,20 @@ class Models(TestCase):
             self.assertTrue(wait_until(lambda: opened() == []))
             self.assertEqual(server.post("/translate", **ASKED)[0], 200)
 
+    def test_terms_of_a_file_belong_to_a_model_and_are_read_anew(self):
+        file = self.folder / "terms.tsv"
+        file.write_text("mira\ttolu tolu\n")
+        with Server(*models("de-en", "en-de"), "--terminology", f"de-en={file}") as server:
+            def ask(**more):
+                return server.post("/translate", **ASKED, **more)[1]["translatedText"]
+            self.assertIn("tolu tolu", ask())
+            own = ask(terms={"mira": "zo zo"})
+            self.assertIn("zo zo", own)
+            self.assertNotIn("tolu tolu", own)
+            file.write_text("mira\tkebana kebana\n")
+            server.process.send_signal(signal.SIGHUP)
+            self.assertTrue(wait_until(lambda: "kebana kebana" in ask()))
+
     def test_preload_opens_all(self):
         port = free_port()
         with Server(*models("de-en", "en-de"), "--preload", "--metrics-port", port) as server:
@@ -347,6 +361,15 @@ class CommandLine(TestCase):
                              timeout=60)
         self.assertEqual(run.returncode, code, run.stderr)
         self.assertIn(words, run.stderr)
+
+    def test_terms_that_make_no_sense_are_refused_at_the_start(self):
+        file = self.folder / "terms.tsv"
+        file.write_text("mira\n")
+        one = models("de-en")
+        self.refuse(1, "terms.tsv:1: a term must be", *one, "--terminology", f"de-en={file}")
+        self.refuse(1, "none.tsv", *one, "--terminology", f"de-en={self.folder}/none.tsv")
+        self.refuse(2, "there is none of en-de", *one, "--terminology", f"en-de={file}")
+        self.refuse(2, "SOURCE-TARGET=FILE", *one, "--terminology", file)
 
     def test_bad_command_lines(self):
         self.refuse(2, "--model SOURCE-TARGET=DIR")
