@@ -88,6 +88,8 @@ HttpAnswer Service::spec() const {
     schemas["GenerateRequest"]["properties"]["model"]["enum"] = names;
   else
     spec["paths"].erase("/generate");
+  if (!detects_languages() && sources().size() > 1)
+    spec["paths"].erase("/detect");  // it has but one answer: no
   translation["properties"]["alternatives"]["maximum"] = options_.max_alternatives;
   schemas["GenerateRequest"]["properties"]["length"]["maximum"] = options_.max_length;
   for (const char* texts : {"Texts", "FormTexts"}) {
