@@ -67,7 +67,7 @@ class RandomTransformer:
             self.layer(layer, decodes=False)
         for layer in decoder.layer:
             self.layer(layer, decodes=True)
-        words = ["<unk>", "<s>", "</s>"]
+        words = case.get("words") or ["<unk>", "<s>", "</s>"]
         words += [f"w{i}" for i in range(case["vocabulary"] - len(words))]
         spec.register_source_vocabulary(words)
         spec.register_target_vocabulary(words)

@@ -2,11 +2,12 @@
 """Rate and delays of a server over loopback, beside `seqconv translate` on the same sentences.
 
     python3 benchmarks/serve_bench.py --program build/release/bin/seqconv --model DIR
-        [--text FILE] [--connections 64] [--seconds 20] [--turns 3] [--flags "--max-wait-ms 5"]
+        [--text FILE] [--connections 64 | --rate 50] [--seconds 20] [--turns 3]
+        [--flags "--max-wait-ms 5"]
     python3 benchmarks/serve_bench.py --text FILE --url http://127.0.0.1:8000/translate --pid PID
 
-Each connection sends one sentence after another, as JSON, and waits for its answer. Without
---text, sentences of 5 to 60 words of the model's dictionary are made up. Processor seconds are the
+Each connection sends one sentence after another, as JSON, and waits for its answer. With --rate,
+so many come a second at random times, whoever waits, and delays count from then. Without --text, sentences of 5 to 60 words of the model's dictionary are made up. Processor seconds are the
 server's own, children included, and this program's are told apart. A server of somebody else's
 takes {"q", "source", "target"} and answers {"translatedText"}. Prints a line of JSON per turn, and
 at the end the medians, with the ratio of sentences per processor second to `translate`'s.
@@ -56,7 +57,7 @@ def resident_megabytes(pid):
 
 
 class Load:
-    """So many connections that ask for sentences, one after another."""
+    """Connections that ask for sentences."""
 
     def __init__(self, url, sentences):
         parts = urllib.parse.urlsplit(url)
@@ -64,38 +65,59 @@ class Load:
         self.sentences, self.next = sentences, 0
         self.seconds, self.faults = [], 0
 
-    async def connection(self, end):
-        reader, writer = await asyncio.open_connection(self.host, self.port)
-        while time.monotonic() < end:
-            sentence = self.sentences[self.next % len(self.sentences)]
-            self.next += 1
-            body = json.dumps({"q": sentence, "source": "de", "target": "en"}).encode()
-            start = time.monotonic()
-            writer.write(
-                f"POST {self.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nContent-Type: "
-                f"application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
-            head = await reader.readuntil(b"\r\n\r\n")
-            size = int(re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)[1])
-            answer = await reader.readexactly(size)
-            self.seconds.append(time.monotonic() - start)
-            self.faults += not head.startswith(b"HTTP/1.1 200") or b"translatedText" not in answer
-        writer.close()
+    async def ask(self, connection, start):
+        reader, writer = connection
+        sentence = self.sentences[self.next % len(self.sentences)]
+        self.next += 1
+        body = json.dumps({"q": sentence, "source": "de", "target": "en"}).encode()
+        writer.write(
+            f"POST {self.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\nContent-Type: "
+            f"application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        head = await reader.readuntil(b"\r\n\r\n")
+        size = int(re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)[1])
+        answer = await reader.readexactly(size)
+        self.seconds.append(time.monotonic() - start)
+        self.faults += not head.startswith(b"HTTP/1.1 200") or b"translatedText" not in answer
 
-    def run(self, connections, seconds):
+    async def one_after_another(self, end):
+        connection = await asyncio.open_connection(self.host, self.port)
+        while time.monotonic() < end:
+            await self.ask(connection, time.monotonic())
+        connection[1].close()
+
+    async def at_rate(self, rate, end):
+        draw, due, idle, asked = random.Random(2), time.monotonic(), [], []
+
+        async def ask_when(due):
+            connection = (idle.pop() if idle
+                          else await asyncio.open_connection(self.host, self.port))  # fmt: skip
+            await self.ask(connection, due)
+            idle.append(connection)
+
+        while (due := due + draw.expovariate(rate)) < end:
+            await asyncio.sleep(max(0, due - time.monotonic()))
+            asked.append(asyncio.create_task(ask_when(due)))
+        await asyncio.gather(*asked)
+        for _, writer in idle:
+            writer.close()
+
+    def run(self, connections, seconds, rate=None):
         async def all_of_them():
             end = time.monotonic() + seconds
-            await asyncio.gather(*(self.connection(end) for _ in range(connections)))
+            if rate:
+                return await self.at_rate(rate, end)
+            await asyncio.gather(*(self.one_after_another(end) for _ in range(connections)))
 
         asyncio.run(all_of_them())
 
 
-def measure(url, pid, sentences, connections, seconds):
+def measure(url, pid, sentences, connections, seconds, rate=None):
     load = Load(url, sentences)
     load.run(min(connections, 4), 1)  # warm
     load.seconds.clear()
     own = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     before, start = processor_seconds(pid), time.monotonic()
-    load.run(connections, seconds)
+    load.run(connections, seconds, rate)
     wall = time.monotonic() - start
     used = processor_seconds(pid) - before
     delays = sorted(load.seconds)
@@ -150,6 +172,7 @@ def main():
     parser.add_argument("--text", type=pathlib.Path)
     parser.add_argument("--sentences", type=int, default=600)
     parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--rate", type=float, help="requests a second")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
@@ -165,7 +188,8 @@ def main():
         else:
             server, url = serve(options)
             pid = server.pid
-        row = measure(url, pid, sentences, options.connections, options.seconds)
+        row = measure(
+            url, pid, sentences, options.connections, options.seconds, options.rate)  # fmt: skip
         if server:
             server.terminate()
             server.wait()

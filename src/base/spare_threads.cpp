@@ -51,12 +51,14 @@ struct SpareThreads::Loop {
   }
 };
 
-SpareThreads::Lending::Lending(SpareThreads& threads) : before_(lent_to) {
+SpareThreads::Lending::Lending(SpareThreads& threads) : threads_(threads), before_(lent_to) {
+  ++threads_.lending_;
   lent_to = &threads;
 }
 
 SpareThreads::Lending::~Lending() {
   lent_to = before_;
+  --threads_.lending_;
 }
 
 void SpareThreads::loop(int64_t count, int64_t grain, const Body& body) {
@@ -111,7 +113,7 @@ void SpareThreads::help(uint32_t calls) {
 
 /// Whether there is a loop now or soon.
 bool SpareThreads::watch(uint32_t calls) const {
-  for (int looks = 1; looks <= kLooks && calls_ == calls; ++looks) {
+  for (int looks = 1; looks <= kLooks && calls_ == calls && lending_ > 0; ++looks) {
     if (loop_.load() != nullptr)
       return true;
     pause(looks);

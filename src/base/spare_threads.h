@@ -9,7 +9,8 @@ namespace seqconv::internal {
 /// Threads that have nothing to do of their own and take parts of the loops of
 /// those that have. More than kMostHelping would wait for one another longer
 /// than they help. Loops of a few microseconds gain: a spare thread that has
-/// just helped looks for the next loop for a while before it sleeps.
+/// just helped looks for the next loop for a while before it sleeps, if
+/// anybody's loops are lent to it.
 class SpareThreads {
  public:
   using Body = std::function<void(int64_t begin, int64_t end)>;
@@ -23,6 +24,7 @@ class SpareThreads {
     Lending& operator=(const Lending&) = delete;
 
    private:
+    SpareThreads& threads_;
     SpareThreads* before_;
   };
 
@@ -61,6 +63,7 @@ class SpareThreads {
   std::function<void()> wanted_;
   std::atomic<bool> was_wanted_ = false;
   std::atomic<uint32_t> calls_ = 0;
+  std::atomic<int64_t> lending_ = 0;  ///< threads whose loops may come
   std::atomic<int64_t> helping_ = 0;  ///< threads in help()
   std::atomic<int> sleeping_ = 0;     ///< of them, until there is a loop
   std::atomic<uint32_t> wakes_ = 0;

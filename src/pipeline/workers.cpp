@@ -5,6 +5,7 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -184,7 +185,9 @@ void WorkerPool::work(Progress& progress, Lock& lock) {
   if (++working_ + helping_ > workers_)
     spare_.call_back();
   auto failure = unlocked(lock, [&] {
-    const SpareThreads::Lending lending(spare_);
+    std::optional<SpareThreads::Lending> lending;
+    if (workers_ > 1)
+      lending.emplace(spare_);
     progress.job->work(item);
   });
   --working_;
@@ -259,6 +262,8 @@ void share_work(size_t count, int64_t workers, const std::function<void(size_t)>
 }
 
 void work_with_help(int64_t workers, const std::function<void()>& work) {
+  if (workers <= 1)
+    return work();
   struct Help {
     explicit Help(int64_t count) {
       spare.when_help_is_wanted([this, count] {

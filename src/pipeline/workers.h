@@ -27,7 +27,8 @@ using NextJob = std::function<std::unique_ptr<SharedJob>()>;
 /// finish() are called in the order of the jobs, each by one thread at a time,
 /// but beside each other and beside the work: while one job ends the next is
 /// begun, and no more than two are there at a time. With one worker the calling
-/// thread alone does all, and a job ends before `next` is called.
+/// thread alone does all, by loops that stay lent to whom they were, and a job
+/// ends before `next` is called.
 ///
 /// Items are begun in order. Once something throws, nothing behind it is begun,
 /// and when what came before it is done its exception is thrown: that which one
@@ -40,7 +41,7 @@ void share_jobs(int64_t workers, const NextJob& next);
 void share_work(size_t count, int64_t workers, const std::function<void(size_t)>& work);
 
 /// Calls work() in the calling thread, whose loops up to workers - 1 others
-/// help.
+/// help: with one worker those that helped it before.
 void work_with_help(int64_t workers, const std::function<void()>& work);
 
 }  // namespace seqconv::internal

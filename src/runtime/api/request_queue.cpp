@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/spare_threads.h"
 #include "runtime/api/forks.h"
 
 namespace seqconv::internal {
@@ -37,7 +38,9 @@ OwnResult failure_of(const std::exception& error) noexcept {
 class RequestQueue::Workers {
  public:
   Workers(const Answerer& answerer, size_t threads, size_t most, std::chrono::milliseconds max_wait)
-      : answerer_(answerer), most_threads_(threads), most_waiting_(most), max_wait_(max_wait) {}
+      : answerer_(answerer), most_threads_(threads), most_waiting_(most), max_wait_(max_wait) {
+    spare_.when_help_is_wanted([this] { start_helpers(); });
+  }
   ~Workers();
 
   bool is_of_this_process() const { return forks_ == count_forks(); }
@@ -45,7 +48,10 @@ class RequestQueue::Workers {
 
  private:
   void start_thread();
+  void start_helpers();
   void work();
+  void wait(std::unique_lock<std::mutex>& lock);
+  void wake_one();
   bool take(Requests& taken);
   void gather(std::unique_lock<std::mutex>& lock) const;
   void answer_all(Requests& taken) noexcept;
@@ -58,12 +64,14 @@ class RequestQueue::Workers {
   const uint64_t forks_ = count_forks();
   std::mutex mutex_;
   std::condition_variable changed_;
+  SpareThreads spare_;
   std::atomic<bool> stopping_ = false;
   std::atomic<Clock::time_point> next_sweep_ = Clock::time_point::min();
   // Under the lock:
   Requests waiting_;
   Clock::time_point waiting_since_;  // the oldest of them, if any, or one before it
   size_t idle_ = 0;                  // threads
+  int64_t helping_ = 0;              // of them, those that help others until there are requests
   std::vector<std::thread> threads_;
 };
 
@@ -71,6 +79,7 @@ RequestQueue::Workers::~Workers() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    spare_.call_back();
   }
   changed_.notify_all();
   for (std::thread& thread : threads_)
@@ -100,8 +109,8 @@ void RequestQueue::Workers::add(Requests& one) {
     if (waiting_.empty())
       waiting_since_ = Clock::now();
     waiting_.splice(waiting_.end(), one);
+    wake_one();
   }
-  changed_.notify_one();
 }
 
 /// Leaves the work to the threads that are there if the system gives no other.
@@ -115,6 +124,35 @@ void RequestQueue::Workers::start_thread() {
     if (threads_.empty())
       throw;
   }
+}
+
+/// Called once, by a thread whose loop others could take parts of.
+void RequestQueue::Workers::start_helpers() {
+  const std::lock_guard lock(mutex_);
+  const size_t most = std::min<size_t>(most_threads_, 1 + SpareThreads::kMostHelping);
+  for (size_t count = threads_.size(); count < most && !stopping_; ++count)
+    start_thread();
+}
+
+/// Waits until there may be a request. Threads help meanwhile: a request that is alone is
+/// answered by all of them.
+void RequestQueue::Workers::wait(std::unique_lock<std::mutex>& lock) {
+  if (helping_ >= SpareThreads::kMostHelping)
+    return changed_.wait(lock);
+  const uint32_t calls = spare_.calls();
+  ++helping_;
+  lock.unlock();
+  spare_.help(calls);
+  lock.lock();
+  --helping_;
+}
+
+/// Wakes a thread that does not help, or all that do.
+void RequestQueue::Workers::wake_one() {
+  if (idle_ > static_cast<size_t>(helping_))
+    changed_.notify_one();
+  else if (idle_ > 0)
+    spare_.call_back();
 }
 
 void RequestQueue::Workers::work() {
@@ -144,7 +182,8 @@ bool RequestQueue::Workers::take(Requests& taken) {
   std::unique_lock lock(mutex_);
   ++idle_;
   do {
-    changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+    while (!stopping_ && waiting_.empty())
+      wait(lock);
     gather(lock);
   } while (!stopping_ && waiting_.empty());  // others may have taken all
   --idle_;
@@ -161,11 +200,14 @@ bool RequestQueue::Workers::take(Requests& taken) {
     if (taken.empty() || alike(*own, first))
       taken.splice(taken.end(), waiting_, own);
   }
+  if (!waiting_.empty())
+    wake_one();
   return true;
 }
 
 /// A fault that is not a request's own lets them go one by one.
 void RequestQueue::Workers::answer_all(Requests& taken) noexcept {
+  const SpareThreads::Lending lending(spare_);
   const Busy busy{.closing = &stopping_, .meanwhile = [this] { sweep(); }};
   try {
     std::vector<Request*> requests;

@@ -9,6 +9,7 @@
 
 #include "models.h"
 #include "support/temporary_folder.h"
+#include "support/threads.h"
 
 /// What may happen while requests are under way: threads, cancelling,
 /// destroying, exceptions of the caller, forks, folders that change.
@@ -148,6 +149,39 @@ TEST(ApiThreads, AShortRequestDoesNotWaitBehindALongOneWhileOneIsFree) {
     cancel.cancel();
     EXPECT_EQ(endless.get().status, Status::kCancelled);
   }
+}
+
+TEST(ApiThreads, HelpARequestThatIsAlone) {
+  TranslationRequest wide = request("");
+  for (int i = 0; i < 1000; ++i)
+    wide.text += "dalan mira ";
+  wide.search.max_length_a = 0;
+  const TranslationResult wanted =
+      Translator(kUnlimitedModel, {.threads = 1}).translate({wide}).at(0);
+  const int64_t before = internal::testing::threads_of_this_process();
+  const Translator translator(kUnlimitedModel, {.threads = 3});
+  for (int round = 0; round < 10; ++round) {
+    const TranslationResult found = translator.translate_async(wide).get();
+    EXPECT_EQ(internal::testing::threads_of_this_process(), before + 3);
+    ASSERT_EQ(found.translations.size(), wanted.translations.size());
+    for (size_t i = 0; i < found.translations.size(); ++i) {
+      EXPECT_EQ(found.translations[i].text, wanted.translations[i].text);
+      EXPECT_EQ(found.translations[i].score, wanted.translations[i].score);
+    }
+  }
+}
+
+TEST(ApiThreads, AreThereForOthersWhileTheyHelp) {
+  const Translator translator(kUnlimitedModel, {.threads = 3});
+  const CancelToken cancel;
+  auto endless = translator.translate_async(endless_request(), cancel);
+  for (int round = 0; round < 10; ++round) {
+    std::this_thread::sleep_for(5ms);
+    auto shorter = translator.translate_async(request("dalan"));
+    EXPECT_EQ(shorter.wait_for(30s), std::future_status::ready) << round;
+  }
+  cancel.cancel();
+  EXPECT_EQ(endless.get().status, Status::kCancelled);
 }
 
 TEST(ApiCancel, IsToldAtOnceThoughTheBatchGoesOn) {
