@@ -20,6 +20,11 @@ bool is_in_words(char32_t c) {
   return is_part_of_word(c) && !is_written_without_spaces(c);
 }
 
+bool needs_no_blank(std::string_view text) {
+  size_t at = 0;
+  return !text.empty() && is_written_without_spaces(next_code_point(text, at));
+}
+
 /// The edges of one symbol.
 struct Edges {
   bool open = false;
@@ -52,35 +57,14 @@ size_t read_end(
   return ranges.empty() ? 0 : static_cast<size_t>(ranges.back().end);
 }
 
-/// Ids of a term among other words. SentencePiece puts a blank in front of a text, which scripts
-/// that are written without do not have within one.
-std::vector<int32_t> encode_term(
-    const TextPipeline& text, std::string_view term, const Slots& slots) {
-  std::vector<int32_t> ids = text.encode(term, slots);
-  size_t at = 0;
-  if (ids.empty() || text.segmenter().kind() != Subword::kSentencePiece ||
-      !is_written_without_spaces(next_code_point(term, at)))
-    return ids;
-  const Vocabulary& vocabulary = text.vocabulary();
-  const std::string first = vocabulary.symbol(ids.front());
-  if (!first.starts_with(kBlankMark))
-    return ids;
-  if (first == kBlankMark)
-    ids.erase(ids.begin());
-  else if (const int32_t bare = vocabulary.token_id(first.substr(kBlankMark.size()));
-           bare != kUnknownId)
-    ids.front() = bare;
-  return ids;
-}
-
 /// Adds terms as long as there is room for them.
 class TermList {
  public:
-  TermList(const TextPipeline& text, const Slots& slots, Result& result)
-      : text_(text), slots_(slots), result_(result) {}
+  TermList(const TermWords& words, const Slots& slots, Result& result)
+      : words_(words), slots_(slots), result_(result) {}
 
   void add(std::string_view target) {
-    std::vector<int32_t> ids = encode_term(text_, target, slots_);
+    std::vector<int32_t> ids = words_.encode(target, slots_);
     if (ids.empty() || std::ranges::find(ids, kUnknownId) != ids.end()) {
       note(concat(
           "term '",
@@ -114,7 +98,7 @@ class TermList {
       result_.notes.push_back(std::move(text));
   }
 
-  const TextPipeline& text_;
+  const TermWords& words_;
   const Slots& slots_;
   Result& result_;
   SentenceTerms terms_;
@@ -131,17 +115,40 @@ int64_t count_in(std::string_view text, std::string_view term) {
 
 }  // namespace
 
-const WordEdges& TermWords::edges() const {
-  if (const WordEdges* const known = edges_.load(std::memory_order_acquire))
+const TermWords::Found& TermWords::found() const {
+  if (const Found* const known = found_.load(std::memory_order_acquire))
     return *known;
-  auto own = std::make_unique<WordEdges>();
-  for (int32_t id = 0; id < text_->vocabulary().size(); ++id) {
+  const Vocabulary& vocabulary = text_->vocabulary();
+  auto own = std::make_unique<Found>();
+  int64_t behind_blanks = 0, all = 0;  // tokens of scripts that need no blanks
+  for (int32_t id = 0; id < vocabulary.size(); ++id) {
     const Edges edges = edges_of(*text_, id);
-    own->open.push_back(edges.open);
-    own->joins.push_back(edges.joins);
+    own->edges.open.push_back(edges.open);
+    own->edges.joins.push_back(edges.joins);
+    if (needs_no_blank(text_->segmenter().surface(vocabulary.symbol(id)))) {
+      all += vocabulary.count(id);
+      behind_blanks += vocabulary.symbol(id).starts_with(kBlankMark) ? vocabulary.count(id) : 0;
+    }
   }
-  const WordEdges* known = nullptr;
-  return edges_.compare_exchange_strong(known, own.get()) ? *own.release() : *known;
+  own->has_blanks = behind_blanks > all / 3;  // otherwise in front of lines alone
+  const Found* known = nullptr;
+  return found_.compare_exchange_strong(known, own.get()) ? *own.release() : *known;
+}
+
+/// SentencePiece puts a blank in front of a text, which scripts that are written without do not
+/// have within one.
+std::vector<int32_t> TermWords::encode(std::string_view term, const Slots& slots) const {
+  std::vector<int32_t> ids = text_->encode(term, slots);
+  if (ids.empty() || text_->segmenter().kind() != Subword::kSentencePiece ||
+      !needs_no_blank(term) || found().has_blanks)
+    return ids;
+  const Vocabulary& vocabulary = text_->vocabulary();
+  const std::string first = vocabulary.symbol(ids.front());
+  if (first == kBlankMark)
+    ids.erase(ids.begin());
+  else if (first.starts_with(kBlankMark) && vocabulary.has(first.substr(kBlankMark.size())))
+    ids.front() = vocabulary.id(first.substr(kBlankMark.size()));
+  return ids;
 }
 
 SentenceTerms terms_of(
@@ -161,7 +168,7 @@ SentenceTerms terms_of(
   if (found.empty())
     return {};
   const size_t end = read_end(text, line, sentence.source.size(), sentence.slots);
-  TermList terms(*system.text.target, sentence.slots, result);
+  TermList terms(*system.term_words, sentence.slots, result);
   for (const TermInText& term : found)
     if (term.end <= end)
       terms.add(term.target);

@@ -15,20 +15,28 @@
 /// Terms of a text, and of its translation.
 namespace seqconv::internal {
 
-/// The edges of a vocabulary's tokens, which are found when they are first asked for. Any thread;
-/// no lock, so that fork() finds none held.
+/// Words of a model's target text, by its vocabulary's tokens: found when they are first asked for.
+/// Any thread; no lock, so that fork() finds none held.
 class TermWords {
  public:
   explicit TermWords(std::shared_ptr<const TextPipeline> text) : text_(std::move(text)) {}
   TermWords(const TermWords&) = delete;
   TermWords& operator=(const TermWords&) = delete;
-  ~TermWords() { delete edges_.load(); }
+  ~TermWords() { delete found_.load(); }
 
-  const WordEdges& edges() const;
+  const WordEdges& edges() const { return found().edges; }
+  /// Ids of a term among other words.
+  std::vector<int32_t> encode(std::string_view term, const Slots& slots) const;
 
  private:
+  struct Found {
+    WordEdges edges;
+    bool has_blanks = true;  ///< the text does, between words of scripts that need none
+  };
+  const Found& found() const;
+
   std::shared_ptr<const TextPipeline> text_;
-  mutable std::atomic<const WordEdges*> edges_{nullptr};
+  mutable std::atomic<const Found*> found_{nullptr};
 };
 
 /// The terms that a translation must hold.

@@ -66,6 +66,9 @@ class Vocabulary {
   bool has(std::string_view symbol) const;
   /// The symbol of `id`; Error when it is out of range.
   const std::string& symbol(int32_t id) const;
+  /// Says how often the symbol of `id`, which must be one, came in the training text; 0 of <s>,
+  /// <pad>, </s> and <unk>, and where it is not known.
+  int64_t count(int32_t id) const { return counts_[static_cast<size_t>(id)]; }
   /// Ids, ascending, of the rows that only fill the size up: madeupwordNNNN of
   /// count 0. A word of that spelling that was counted is a word.
   const std::vector<int32_t>& padding() const { return padding_; }

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "libtorch/backend/backend.h"
+#include "pipeline/sentence_terms.h"
 #include "pipeline/translator.h"
 #include "runtime/runtime_backends.h"
 #include "support/rounds.h"
@@ -172,6 +173,31 @@ TEST(TermsOfModels, PiecesOfTermsMayStandThere) {
   const auto result =
       translate(translator, {{.text = "mira %1$s", .terms = {{"mira", "%1$s tolu"}}}});
   EXPECT_THAT(text_of(result), HasSubstr("%1$s tolu"));
+}
+
+TEST(TermsOfModels, HaveABlankInFrontWhereTheTextHas) {
+  const std::vector<std::string> words = {"私", "の", "犬", "は", "走る", "猫", "と", "好き"};
+  for (const bool has_blanks : {false, true}) {
+    const testing::TemporaryFolder folder;
+    const auto file = folder.path() / "train.ja";
+    std::ofstream lines(file);
+    for (int i = 0; i < 60; ++i) {
+      for (size_t word = 0; word < words.size(); ++word)
+        lines << (has_blanks && word > 0 ? " " : "")
+              << words[(word * static_cast<size_t>(i) + word) % words.size()];
+      lines << "\n";
+    }
+    lines.close();
+    TextOptions options;
+    options.subword_size = 24;
+    options.sentencepiece_kind = SentencePieceKind::kBpe;
+    const TranslationText text = TranslationText::create(options, {file}, {file});
+    const TermWords terms(text.target);
+    std::string symbols;
+    for (const int32_t id : terms.encode("犬", kNoSlots))
+      symbols += text.target->vocabulary().symbol(id);
+    EXPECT_EQ(symbols, has_blanks ? "\u2581犬" : "犬");
+  }
 }
 
 TEST(TermsOfModels, AFileThatIsNoneIsRefused) {
