@@ -124,6 +124,10 @@ HttpAnswer Service::detect(const Json& parameters) const {
 void Service::translate(const Exchange& exchange, const Json& parameters, bool as_stream) {
   const auto own = std::make_shared<Translation>();
   own->call = read_translate_call(parameters, options_);
+  if (own->call.texts.empty()) {  // its languages are wrong all the same, if they are
+    Json none = Json::array();
+    model_between(source_of(own->call, "", none), own->call.target);
+  }
   std::vector<JobText> texts;
   for (const std::string& text : own->call.texts)
     texts.push_back(job_text(own->call, text, *own));

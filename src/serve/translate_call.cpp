@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -146,10 +147,11 @@ std::string scalar_parameter(const Json& parameters, const char* name, const Jso
   const auto found = parameters.find(name);
   const bool is_said = found != parameters.end() && !found->is_null();
   const Json& value = is_said ? *found : standard;
-  std::string text = value.is_string() ? value.get<std::string>() : json_line(value);
-  if (value.is_number_float() && text.ends_with(".0"))
-    text.resize(text.size() - 2);
-  return text;
+  if (value.is_number_float())  // 20.0 and 2e15 are whole numbers
+    if (const double real = value.get<double>();
+        std::trunc(real) == real && std::abs(real) < 0x1p63)
+      return std::to_string(static_cast<int64_t>(real));
+  return value.is_string() ? value.get<std::string>() : json_line(value);
 }
 
 /// A number within its limits: a whole one for a T that is.

@@ -51,6 +51,8 @@ EXCHANGES = [
      {"translatedText": [MIRA, ZO]}),
     ("list of one", ask(q=["zo"], source="de", target="en"), 200, {"translatedText": [ZO]}),
     ("empty list", ask(q=[], source="de", target="en"), 200, {"translatedText": []}),
+    ("empty list of a wrong language", ask(q=[], source="xx", target="en"), 400, error("xx")),
+    ("empty list into a wrong language", ask(q=[], source="auto", target="xx"), 400, error("xx")),
     ("form", post("/translate", form=[("q", "dalan mira"), ("source", "de"), ("target", "en")]),
      200, {"translatedText": MIRA}),
     ("repeated q in a form", post("/translate", form=[("q", "dalan mira"), ("q", "zo"),
@@ -239,6 +241,11 @@ EXCHANGES = [
     # Language models
     ("generate", post("/generate", json={"prompt": "1", "length": 4, "seed": 3}), 200,
      lambda answer: answer["tokens"] == 4 and answer["text"] != ""),
+    ("generate by a whole number with a point", post("/generate", json={
+        "prompt": "1", "length": 2.0, "seed": 3, "top_k": 7408483415884598.0}), 200,
+     {"text": lambda text: True, "tokens": 2}),
+    ("generate by a number that is not whole", post("/generate", json={
+        "prompt": "1", "top_k": 2.5}), 400, error("top_k", "2.5")),
     ("generate without a prompt", post("/generate", json={}), 400, error("missing", "prompt")),
     ("generate too much", post("/generate", json={"prompt": "1", "length": 1001}), 400,
      error("length", "1000")),
