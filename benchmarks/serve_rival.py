@@ -139,7 +139,7 @@ def main():
             inter_threads=options.inter, intra_threads=options.intra)  # fmt: skip
     print(f"process {os.getpid()}", flush=True)
     uvicorn.run(application(translator, options), port=options.port, access_log=False,
-                log_level="warning")  # fmt: skip
+                timeout_keep_alive=60, log_level="warning")  # fmt: skip
 
 
 if __name__ == "__main__":

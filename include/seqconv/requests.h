@@ -96,7 +96,7 @@ enum class Status {
 struct Result {
   Status status = Status::kOk;
   std::string error;               ///< why it is not kOk; "" where it is
-  std::vector<std::string> notes;  ///< what was cut or replaced
+  std::vector<std::string> notes;  ///< what was cut, replaced or put right
 
   bool ok() const { return status == Status::kOk; }
 };

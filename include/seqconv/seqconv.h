@@ -216,7 +216,7 @@ typedef struct seqconv_result {
   int32_t reserved;   /**< 0 */
   seqconv_text error; /**< why it is not SEQCONV_OK */
   int64_t note_count;
-  const seqconv_text* notes; /**< what was cut or replaced */
+  const seqconv_text* notes; /**< what was cut, replaced or put right */
   int64_t output_count;
   const seqconv_output* const* outputs; /**< best first; none where it is not ok */
   int64_t source_token_count;

@@ -129,7 +129,7 @@ void add_serve(Program& program) {
   CLI::App& verb = program.add_verb(
       "serve", "Serve translations over HTTP: LibreTranslate's interface", kServeExamples);
   verb.add_option("--config", flags->config, "TOML file of these options")->type_name("FILE");
-  flags->visitor = std::make_unique<FlagVisitor>(verb, "");
+  flags->visitor = std::make_unique<FlagVisitor>(verb, "Server");
   flags->options.visit(*flags->visitor);
   verb.add_option(
           "--new-key", flags->new_key, "Print a line for the file of --keys, and its key, and end")
