@@ -68,6 +68,15 @@ Hypothesis close_hypothesis(
   return hypothesis;
 }
 
+/// Adds the hypothesis that ends by this </s>.
+void add_finished(Beam& beam, const Extension& extension, const DecodingOptions& options) {
+  beam.finished.push_back(close_hypothesis(
+      beam,
+      beam.live[static_cast<size_t>(extension.row)],
+      extension.score,
+      options.length_penalty));
+}
+
 }  // namespace
 
 std::vector<Extension> expand(
@@ -149,11 +158,7 @@ void finish(Beam& beam, std::span<const Extension> extensions, const DecodingOpt
     const bool full = !stepwise && beam.finished.size() >= most;
     if (extension.token != kEndId || full || !terms.are_met(extension.terms))
       continue;
-    beam.finished.push_back(close_hypothesis(
-        beam,
-        beam.live[static_cast<size_t>(extension.row)],
-        extension.score,
-        options.length_penalty));
+    add_finished(beam, extension, options);
   }
 }
 
@@ -165,11 +170,7 @@ void finish_short(
     if (extension.token != kEndId || full ||
         terms.tokens_in(extension.terms) != terms.tokens_in(extensions.front().terms))
       continue;
-    beam.finished.push_back(close_hypothesis(
-        beam,
-        beam.live[static_cast<size_t>(extension.row)],
-        extension.score,
-        options.length_penalty));
+    add_finished(beam, extension, options);
   }
 }
 
