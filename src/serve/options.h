@@ -54,7 +54,7 @@ struct ServeOptions {
     v("language_model", language_model, "Language model for POST /generate: NAME=DIR");
     v("terminology",
       terminology,
-      "Terms of a model's texts: SOURCE-TARGET=FILE, lines of a term, a tab and its translation");
+      "Terms of a model's texts: SOURCE-TARGET=FILE of lines TERM<tab>TRANSLATION");
     v("host", host, "IP address to listen at; 0.0.0.0 or :: lets other machines in");
     v("port", port, "TCP port; 0 = any that is free, which the log tells");
     v("allowed_host", allowed_host, "Name that requests may call this server by, beside --host");
