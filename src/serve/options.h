@@ -38,7 +38,7 @@ struct ServeOptions {
   double drain_seconds = 30;
   int64_t max_waiting = 20'000;
   int64_t max_characters = 100'000;
-  int64_t max_sentence_characters = 10'000;
+  int64_t max_sentence_characters = 2'000;
   int64_t max_items = 1'000;
   int64_t max_alternatives = 10;
   int64_t max_length = 2'000;
@@ -81,7 +81,9 @@ struct ServeOptions {
     v("drain_seconds", drain_seconds, "Time for what is under way when the server is to end");
     v("max_waiting", max_waiting, "Sentences that may wait before requests are refused, 429");
     v("max_characters", max_characters, "Most characters of a request's texts");
-    v("max_sentence_characters", max_sentence_characters, "Most characters of one sentence");
+    v("max_sentence_characters",
+      max_sentence_characters,
+      "Most characters of one sentence: a longer one is translated in parts");
     v("max_items", max_items, "Most texts of a request");
     v("max_alternatives", max_alternatives, "Most other translations of a text");
     v("max_length", max_length, "Most tokens that a language model writes for a request");

@@ -49,20 +49,6 @@ bool is_same(const std::string& a, std::string_view b) {
   return normal_code(a) == normal_code(b);
 }
 
-/// CallError 400 for one that is too long: the time of attention grows with the square of it.
-void check_sentences(const std::vector<std::string_view>& sentences, int64_t most) {
-  for (const std::string_view sentence : sentences)
-    if (const int64_t got = count_characters(sentence); got > most)
-      throw CallError(
-          400,
-          concat(
-              "Invalid request: a sentence may have ",
-              most,
-              " characters, but one has ",
-              got,
-              "; line ends end one"));
-}
-
 }  // namespace
 
 /// A call, and what became of it so far.
@@ -167,11 +153,11 @@ JobText Service::job_text(
   translation.sources.push_back(models_.served()[number].source);
   JobText own;
   try {
-    own.document = std::make_unique<Document>(text, call.format, source);
+    own.document = std::make_unique<Document>(
+        text, call.format, source, static_cast<size_t>(options_.max_sentence_characters));
   } catch (const Error& error) {
     throw CallError(400, error.what());
   }
-  check_sentences(own.document->sentences(), options_.max_sentence_characters);
   if (!own.document->sentences().empty())
     own.model = models_.open(number);
   return own;

@@ -233,4 +233,27 @@ std::vector<std::string_view> split_sentences(std::string_view text, std::string
   return SentenceSplitter(text, language).sentences();
 }
 
+std::vector<std::string_view> split_long(std::string_view sentence, size_t most) {
+  std::vector<std::string_view> parts;
+  while (!sentence.empty()) {
+    size_t end = 0, behind_space = 0, count = 0;
+    bool is_space_before = false;
+    while (end < sentence.size()) {
+      size_t next = end;
+      const char32_t c = next_code_point(sentence, next);
+      if (is_space_before && !is_space(c))
+        behind_space = end;
+      is_space_before = is_space(c);
+      if (++count > most && !is_space_before && !is_mark(c))
+        break;
+      end = next;
+    }
+    if (end < sentence.size() && behind_space > 0)
+      end = behind_space;
+    parts.push_back(sentence.substr(0, end));
+    sentence.remove_prefix(end);
+  }
+  return parts;
+}
+
 }  // namespace seqconv::internal

@@ -15,4 +15,9 @@ namespace seqconv::internal {
 std::vector<std::string_view> split_sentences(
     std::string_view text, std::string_view language = "");
 
+/// Parts of a sentence of at most `most` characters, at least 1: views that cover it. They end
+/// behind the last white space of these, or where there is none behind the last character, marks
+/// that follow it included.
+std::vector<std::string_view> split_long(std::string_view sentence, size_t most);
+
 }  // namespace seqconv::internal

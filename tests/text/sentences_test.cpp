@@ -120,6 +120,29 @@ TEST(SplitSentences, CoversAnyBytes) {
   }
 }
 
+TEST(SplitLong, EndsPartsBehindWhiteSpaceOrCharacters) {
+  const auto parts = [](std::string_view sentence, size_t most) {
+    const auto split = split_long(sentence, most);
+    return std::vector<std::string>(split.begin(), split.end());
+  };
+  using Parts = std::vector<std::string>;
+  EXPECT_EQ(parts("one two three", 100), Parts({"one two three"}));
+  EXPECT_EQ(parts("one two three", 13), Parts({"one two three"}));
+  EXPECT_EQ(parts("one two three", 12), Parts({"one two ", "three"}));
+  EXPECT_EQ(parts("one  two", 3), Parts({"one  ", "two"}));
+  EXPECT_EQ(parts("onetwo", 3), Parts({"one", "two"}));
+  EXPECT_EQ(parts("大きい犬", 2), Parts({"大き", "い犬"}));
+  EXPECT_EQ(parts("ae\u0301i", 2), Parts({"ae\u0301", "i"}));
+  EXPECT_EQ(parts("", 3), Parts());
+  EXPECT_EQ(parts(" \n ", 1), Parts({" \n "}));
+}
+
+TEST(SplitLong, TakesLinearTime) {
+  const std::string words(2'000'000, 'a'), blanks(2'000'000, ' ');
+  EXPECT_EQ(split_long(words, 100).size(), 20'000u);
+  EXPECT_EQ(split_long(blanks, 100).size(), 1u);
+}
+
 TEST(SplitSentences, TakesLinearTime) {
   for (const std::string part : {". ", ".", "(", ".1", "Z. B", ". ★", ".) ", "\r"}) {
     std::string text = ".";

@@ -53,24 +53,27 @@ void add_aligned(
 
 }  // namespace
 
-Document::Document(std::string text, DocumentFormat format, std::string_view language)
+Document::Document(std::string text, DocumentFormat format, std::string_view language, size_t most)
     : text_(std::move(text)) {
   if (format == DocumentFormat::kText) {
-    stretches_.push_back(add_stretch(text_, language));
+    stretches_.push_back(add_stretch(text_, language, most));
     return;
   }
   html_.emplace(text_);
   for (const std::string_view run : html_->texts())
-    stretches_.push_back(add_stretch(run, language));
+    stretches_.push_back(add_stretch(run, language, most));
 }
 
-Document::Stretch Document::add_stretch(std::string_view text, std::string_view language) {
+Document::Stretch Document::add_stretch(
+    std::string_view text, std::string_view language, size_t most) {
   Stretch stretch{text, {}};
   for (const std::string_view sentence : split_sentences(text, language)) {
-    if (!has_letter(sentence))
-      continue;
-    stretch.sentences.push_back(sentences_.size());
-    sentences_.push_back(trim_start(trim_end(sentence)));
+    for (const std::string_view part : split_long(sentence, most)) {
+      if (!has_letter(part))
+        continue;
+      stretch.sentences.push_back(sentences_.size());
+      sentences_.push_back(trim_start(trim_end(part)));
+    }
   }
   return stretch;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,8 +18,13 @@ enum class DocumentFormat { kText, kHtml };
 /// space between sentences, lines without a letter and tags (html.h) come back as they were.
 class Document {
  public:
-  /// `language`: of the text, as split_sentences has it. Error as of HtmlText.
-  Document(std::string text, DocumentFormat format, std::string_view language);
+  /// `language`: of the text, as split_sentences has it. Sentences of more than `most` characters
+  /// are translated in parts (split_long). Error as of HtmlText.
+  Document(
+      std::string text,
+      DocumentFormat format,
+      std::string_view language,
+      size_t most = std::numeric_limits<size_t>::max());
   Document(const Document&) = delete;  // its parts are views into it
   Document& operator=(const Document&) = delete;
 
@@ -50,7 +56,7 @@ class Document {
     std::vector<size_t> sentences;  // numbers of them
   };
 
-  Stretch add_stretch(std::string_view text, std::string_view language);
+  Stretch add_stretch(std::string_view text, std::string_view language, size_t most);
   std::string lead(
       const Stretch& stretch,
       size_t place,
