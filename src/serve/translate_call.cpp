@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <type_traits>
 
 #include "base/error.h"
@@ -19,7 +18,6 @@ namespace seqconv::internal {
 namespace {
 
 constexpr size_t kDeepestJson = 64;
-constexpr size_t kMostCallTerms = 1000;
 constexpr size_t kMostNames =
     100;  // of a table or a form, each of which is compared with the others
 
@@ -38,6 +36,21 @@ void add_field(Json& parameters, const std::string& name, const std::string& val
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
+Json read_json(const std::string& body) {
+  try {
+    JsonGuard::check(body, kDeepestJson, "Invalid JSON", RepeatedKeys::kReject, kMostNames);
+    Json object = Json::parse(body);
+    if (!object.is_object())
+      bad("Invalid request: a JSON object was wanted, but got " + shorten(json_line(object)));
+    return object;
+  } catch (const Error& error) {
+    bad(error.what());
+  } catch (const Json::exception&) {
+    bad("Invalid JSON");
+  }
+}
+
+/// Texts, but for terms, which are JSON.
 void add_form(const Fields& fields, Json& parameters) {
   Json own = Json::object();
   for (const auto& [name, value] : fields) {
@@ -49,7 +62,7 @@ void add_form(const Fields& fields, Json& parameters) {
   }
   for (const auto& [name, value] : own.items())
     if (!parameters.contains(name))
-      parameters[name] = value;
+      parameters[name] = name == "terms" && value.is_string() ? read_json(value) : value;
 }
 
 Fields read_parts(const HttpRequest& request) {
@@ -57,20 +70,6 @@ Fields read_parts(const HttpRequest& request) {
   if (!fields)
     bad("Invalid request: the form of parts is not whole");
   return *std::move(fields);
-}
-
-Json read_json(const std::string& body) {
-  try {
-    JsonGuard::check(body, kDeepestJson, "Invalid JSON", RepeatedKeys::kReject, kMostNames);
-    Json object = Json::parse(body);
-    if (!object.is_object())
-      bad("Invalid request: the body must be a JSON object");
-    return object;
-  } catch (const Error& error) {
-    bad(error.what());
-  } catch (const Json::exception&) {
-    bad("Invalid JSON");
-  }
 }
 
 /// Line ends of forms are CR LF.
@@ -186,24 +185,14 @@ bool flag_parameter(const Json& parameters, const char* name) {
   return text == "true";
 }
 
-/// Terms of a JSON object, or of a form's lines SOURCE<tab>TARGET; null where there are none.
+/// Terms of a JSON object; null where there are none.
 std::shared_ptr<const Terminology> read_terminology(const Json& parameters) {
-  constexpr const char* kWhere = "Invalid request: terms";
   const auto found = parameters.find("terms");
   if (found == parameters.end() || found->is_null())
     return nullptr;
   try {
-    std::vector<Term> terms;
-    if (found->is_string()) {
-      std::istringstream lines(found->get<std::string>());
-      terms = read_terms(lines, kWhere);
-    } else {
-      terms = terms_in(*found, "Invalid request");
-    }
-    if (terms.size() > kMostCallTerms)
-      bad(concat(
-          "Invalid request: there may be ", kMostCallTerms, " terms, but got ", terms.size()));
-    return std::make_shared<const Terminology>(std::move(terms), kWhere);
+    return std::make_shared<const Terminology>(
+        terms_in(*found, "Invalid request"), "Invalid request: terms");
   } catch (const Error& error) {
     bad(error.what());
   }
