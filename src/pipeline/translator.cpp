@@ -42,6 +42,14 @@ Translation to_translation(
       .token_scores = hypothesis.token_scores};
 }
 
+/// Source tokens that a sentence counts as in a batch: more where terms make its beam wider.
+int64_t weight(const PreparedSentence& sentence) {
+  int64_t width = sentence.search.beam;
+  for (const std::vector<int32_t>& term : sentence.input.terms)
+    width += std::ssize(term);
+  return (sentence.input.source_length * width + sentence.search.beam - 1) / sentence.search.beam;
+}
+
 /// The text that a translation must hold whatever its source has.
 std::string given_text(const PreparedSentence& sentence) {
   std::string text = sentence.given->target_prefix;
@@ -241,7 +249,7 @@ std::vector<Translator::Group> Translator::batches(
   for (const Group& group : alike) {
     std::vector<int64_t> lengths;
     for (const PreparedSentence* sentence : group)
-      lengths.push_back(sentence->input.source_length);
+      lengths.push_back(weight(*sentence));
     for (const auto& items :
          group_by_tokens(lengths, options_.batch_tokens, options_.workers, most_sentences)) {
       batches.emplace_back();

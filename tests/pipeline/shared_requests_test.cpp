@@ -189,6 +189,16 @@ TEST_F(SharedTranslation, HasAsManyBatchesAtATimeAsWorkers) {
   }
 }
 
+TEST_F(SharedTranslation, BatchesCountTheHypothesesOfTerms) {
+  std::vector<TranslationInput> requests(40, {{.text = "eins zwei drei"}});
+  translate(system(), requests, 1, 160);
+  EXPECT_EQ(backend_->largest_batch(), 40u);
+  for (TranslationInput& request : requests)
+    request.terms = {{"eins", "acht acht acht"}};  // 3 hypotheses more than the beam of 3
+  translate(system(), requests, 1, 160);
+  EXPECT_EQ(backend_->largest_batch(), 20u);
+}
+
 TEST_F(SharedTranslation, SeesTheFirstTokensOfALongSource) {
   TranslationSystem cut = system();
   cut.text.max_source_tokens = 3;

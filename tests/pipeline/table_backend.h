@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <limits>
@@ -72,6 +73,7 @@ class TableTranslation : public TranslationBackend {
   std::unique_ptr<StepDecoder> start(
       const std::vector<std::vector<int32_t>>& sources) const override {
     meeting_.enter();
+    largest_batch_ = std::max<size_t>(largest_batch_, sources.size());
     std::vector<int64_t> sentences;
     for (const auto& source : sources)
       sentences.push_back(hash_of(source));
@@ -112,6 +114,8 @@ class TableTranslation : public TranslationBackend {
   PositionLimits limits() const override { return {0, 6}; }
   std::string name() const override { return "tables"; }
   const Meeting& meeting() const { return meeting_; }
+  /// Most sentences that were started together, by one thread.
+  size_t largest_batch() const { return largest_batch_; }
 
  private:
   void check(const std::vector<std::vector<int32_t>>& sources) const {
@@ -126,6 +130,7 @@ class TableTranslation : public TranslationBackend {
   RandomTable table_;
   FailingWords words_;
   mutable Meeting meeting_;
+  mutable std::atomic<size_t> largest_batch_{0};
 };
 
 class TableLanguage : public LanguageBackend {
