@@ -52,7 +52,9 @@ TEST(SharedWork, StartsThreadsForWhatThereIsToDoAlone) {
     loop_until_helped();
     EXPECT_LE(threads_of_this_process(), before + SpareThreads::kMostHelping);
   });
+  EXPECT_TRUE(leaves_threads(before));
   share_work(3, 200, [&](size_t) { EXPECT_LE(threads_of_this_process(), before + 2); });
+  EXPECT_TRUE(leaves_threads(before));
   work_with_help(200, [&] {
     EXPECT_LE(threads_of_this_process(), before);
     loop_until_helped();

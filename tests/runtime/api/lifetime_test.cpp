@@ -156,9 +156,10 @@ TEST(ApiThreads, HelpARequestThatIsAlone) {
   for (int i = 0; i < 1000; ++i)
     wide.text += "dalan mira ";
   wide.search.max_length_a = 0;
+  const int64_t before = internal::testing::threads_of_this_process();
   const TranslationResult wanted =
       Translator(kUnlimitedModel, {.threads = 1}).translate({wide}).at(0);
-  const int64_t before = internal::testing::threads_of_this_process();
+  ASSERT_TRUE(internal::testing::leaves_threads(before));
   const Translator translator(kUnlimitedModel, {.threads = 3});
   for (int round = 0; round < 10; ++round) {
     const TranslationResult found = translator.translate_async(wide).get();
