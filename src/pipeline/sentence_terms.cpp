@@ -12,8 +12,6 @@
 namespace seqconv::internal {
 namespace {
 
-constexpr std::string_view kBlankMark = "\xE2\x96\x81";  // U+2581, of SentencePiece
-
 const Terminology kNoTerms;
 
 bool is_in_words(char32_t c) {

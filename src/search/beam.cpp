@@ -153,7 +153,7 @@ void finish(Beam& beam, std::span<const Extension> extensions, const DecodingOpt
   const Terms& terms = beam.limits.terms;
   const auto most = static_cast<size_t>(options.beam);
   const auto width = static_cast<size_t>(beam.width(options));
-  const bool stepwise = options.stepwise_length_penalty && terms.empty();
+  const bool stepwise = beam.is_stepwise(options);
   for (const Extension& extension : extensions.first(std::min(extensions.size(), width))) {
     const bool full = !stepwise && beam.finished.size() >= most;
     if (extension.token != kEndId || full || !terms.are_met(extension.terms))
@@ -203,13 +203,12 @@ void advance(
     const DecodingOptions& options) {
   const int64_t width = beam.width(options);
   std::vector<Extension> extensions = expand(beam, rows, vocabulary_size, 2 * width);
-  const bool has_terms = !beam.limits.terms.empty();
-  const bool stepwise = options.stepwise_length_penalty && !has_terms;
+  const bool stepwise = beam.is_stepwise(options);
   if (stepwise)
     extensions.resize(within_beam(beam, extensions, step + 1, options));
   finish(beam, extensions, options);
   const bool last = step >= beam.limits.max_length || extensions.empty();
-  if (last && beam.finished.empty() && has_terms)
+  if (last && beam.finished.empty() && !beam.limits.terms.empty())
     finish_short(beam, extensions, options);
   if (last && beam.finished.empty())
     give_up(beam, options);

@@ -38,6 +38,10 @@ struct Beam {
   int64_t width(const DecodingOptions& options) const {
     return options.beam + limits.terms.tokens();
   }
+  /// True where finished hypotheses stay in the beam, which banks of terms do not have.
+  bool is_stepwise(const DecodingOptions& options) const {
+    return options.stepwise_length_penalty && limits.terms.empty();
+  }
 };
 
 /// A live hypothesis and one token that could follow it.

@@ -48,7 +48,7 @@ class Terms {
   bool empty() const { return terms_.empty(); }
   /// Tokens of all terms.
   int64_t tokens() const { return tokens_; }
-  /// Those that a hypothesis holds: of whole terms, and of the one that it has begun.
+  /// Counts the tokens of terms that a hypothesis holds: of whole ones, and of one it has begun.
   int64_t tokens_in(const TermProgress& progress) const;
   bool are_met(const TermProgress& progress) const;
 

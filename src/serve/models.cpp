@@ -20,6 +20,12 @@ int64_t file_bytes(const std::string& folder) {
   return error ? 0 : static_cast<int64_t>(size);
 }
 
+/// Tells whether a model is one between two languages, whose codes may be written otherwise.
+bool translates(const ServedModel& model, std::string_view source, std::string_view target) {
+  return !model.is_language_model() && normal_code(model.source) == normal_code(source) &&
+      normal_code(model.target) == normal_code(target);
+}
+
 RuntimeOptions with_terms(RuntimeOptions options, const std::string& terminology) {
   options.terminology = terminology;
   return options;
@@ -57,8 +63,7 @@ void add_terminology(const std::string& text, std::vector<ServedModel>& models) 
   const ServedModel given =
       read_pair(text, "--terminology must be SOURCE-TARGET=FILE, such as de-en=terms.tsv");
   const auto model = std::ranges::find_if(models, [&](const ServedModel& other) {
-    return !other.is_language_model() && normal_code(other.source) == normal_code(given.source) &&
-        normal_code(other.target) == normal_code(given.target);
+    return translates(other, given.source, given.target);
   });
   if (model == models.end())
     fail_usage("--terminology must be for a --model, but there is none of ", given.name());
@@ -92,10 +97,9 @@ Models::Models(std::vector<ServedModel> served, const ModelsOptions& options)
 }
 
 std::optional<size_t> Models::find(std::string_view source, std::string_view target) const {
-  const std::string from = normal_code(source), to = normal_code(target);
   const auto found = std::ranges::find_if(served_, [&](const ServedModel& model) {
     return target.empty() ? model.is_language_model() && model.source == source
-                          : normal_code(model.source) == from && normal_code(model.target) == to;
+                          : translates(model, source, target);
   });
   if (found == served_.end())
     return std::nullopt;

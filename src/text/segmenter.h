@@ -12,6 +12,9 @@
 
 namespace seqconv::internal {
 
+/// Stands for a blank in symbols of SentencePiece and of characters: U+2581.
+inline constexpr std::string_view kBlankMark = "\xE2\x96\x81";
+
 /// Takes symbols one by one.
 using SymbolVisitor = std::function<void(std::string_view)>;
 

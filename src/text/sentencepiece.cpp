@@ -13,8 +13,6 @@ constexpr std::string_view kUnknownPiece = "<unk>";
 /// U+FDD0, which is no character: it stands for the unknown piece while the
 /// library joins pieces.
 constexpr std::string_view kPlaceholder = "\xEF\xB7\x90";
-constexpr std::string_view kPieceBlank = "\xE2\x96\x81";  // U+2581
-
 class SentencePieceSegmenter : public Segmenter {
  public:
   SentencePieceSegmenter(
@@ -63,7 +61,7 @@ class SentencePieceSegmenter : public Segmenter {
     }
     // A blank before an unknown character; as bytes it would be another sign.
     if (has_bytes)
-      symbols.emplace_back(kPieceBlank);
+      symbols.emplace_back(kBlankMark);
     return symbols;
   }
 
@@ -88,8 +86,8 @@ class SentencePieceSegmenter : public Segmenter {
       return {static_cast<char>(std::ranges::find(bytes, symbol) - bytes.begin())};
     }
     std::string text = symbol;
-    for (size_t at = 0; (at = text.find(kPieceBlank, at)) != std::string::npos;)
-      text.erase(at, kPieceBlank.size());
+    for (size_t at = 0; (at = text.find(kBlankMark, at)) != std::string::npos;)
+      text.erase(at, kBlankMark.size());
     return text;
   }
 
@@ -159,7 +157,7 @@ class SentencePieceSegmenter : public Segmenter {
       if (vocabulary_(character)) {
         end_unknown();
         out.push_back(character);
-      } else if (bytes_are_known_ && view != kPieceBlank) {
+      } else if (bytes_are_known_ && view != kBlankMark) {
         end_unknown();
         for (const char byte : view)
           out.push_back(byte_symbols()[static_cast<unsigned char>(byte)]);

@@ -100,9 +100,9 @@ void Terminology::add(const Term& term, size_t number, const std::string& where)
       "'");
 }
 
-std::vector<Term> read_terms(std::istream& lines, const std::string& name) {
+std::vector<Term> read_terms(const RootedPath& file) {
   std::vector<Term> terms;
-  LineReader reader(lines, name, BadBytes::kReject);
+  LineReader reader(file);
   for (std::string line; reader.next(line);)
     if (!is_blank(line))
       terms.push_back(split_term(line, reader.where()));
@@ -130,12 +130,7 @@ std::vector<Term> terms_in(const Json& object, const std::string& where) {
 }
 
 Terminology Terminology::load(const RootedPath& file) {
-  std::vector<Term> terms;
-  LineReader reader(file);
-  for (std::string line; reader.next(line);)
-    if (!is_blank(line))
-      terms.push_back(split_term(line, reader.where()));
-  return Terminology(std::move(terms), file.string());
+  return Terminology(read_terms(file), file.string());
 }
 
 /// Behind the longest term that begins at `at`, whose number `term` becomes; `at` for none.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <istream>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -58,8 +57,8 @@ class Terminology {
   BySpelling most_parts_;
 };
 
-/// Reads lines "SOURCE<tab>TARGET". Errors name the line, as "NAME:LINE".
-std::vector<Term> read_terms(std::istream& lines, const std::string& name);
+/// Reads the lines of a file, as of Terminology::load.
+std::vector<Term> read_terms(const RootedPath& file);
 
 /// The members of a JSON object {SOURCE: TARGET}. Error behind `where` for anything else.
 std::vector<Term> terms_in(const Json& object, const std::string& where);

@@ -9,8 +9,6 @@
 namespace seqconv::internal {
 namespace {
 
-constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
-
 std::vector<std::string> collect(const Segmenter& segmenter, std::string_view line) {
   std::vector<std::string> symbols;
   segmenter.visit(line, [&](std::string_view symbol) { symbols.emplace_back(symbol); });
@@ -27,17 +25,17 @@ class CharacterSegmenter : public Segmenter {
       const size_t start = position;
       next_code_point(line, position);
       const auto character = line.substr(start, position - start);
-      take(character == " " ? kBlank : character);
+      take(character == " " ? kBlankMark : character);
     }
   }
   std::string join(const std::vector<std::string>& symbols) const override {
     std::string text;
     for (const std::string& symbol : symbols)
-      text += symbol == kBlank ? " " : std::string_view(symbol);
+      text += symbol == kBlankMark ? " " : std::string_view(symbol);
     return text;
   }
   std::string surface(const std::string& symbol) const override {
-    return symbol == kBlank ? std::string() : symbol;
+    return symbol == kBlankMark ? std::string() : symbol;
   }
   Subword kind() const override { return Subword::kCharacters; }
   std::string model() const override { return {}; }

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "base/error.h"
+#include "support/temporary_folder.h"
 
 namespace seqconv::internal {
 namespace {
@@ -85,17 +84,18 @@ TEST(Terminology, ASourceHasOneTranslation) {
 }
 
 TEST(Terminology, AFileHasATermPerLine) {
-  std::istringstream lines("\xEF\xBB\xBF"
-                           "dog\tHund\r\n\n cat \t Katze\n");
-  const auto terms = read_terms(lines, "terms.tsv");
+  const testing::TemporaryFolder folder;
+  const auto terms = read_terms(folder.write(
+      "terms.tsv",
+      "\xEF\xBB\xBF"
+      "dog\tHund\r\n\n cat \t Katze\n"));
   ASSERT_EQ(terms.size(), 2u);
   EXPECT_EQ(terms[0].source, "dog");
   EXPECT_EQ(terms[0].target, "Hund");
   EXPECT_EQ(terms[1].source, "cat");
   EXPECT_EQ(terms[1].target, "Katze");
   for (const char* bad : {"dog", "dog\tHund\tn", "\tHund"}) {
-    std::istringstream one(bad);
-    EXPECT_THROW(Terminology(read_terms(one, "terms.tsv")), Error) << bad;
+    EXPECT_THROW(Terminology::load(folder.write("bad.tsv", bad)), Error) << bad;
   }
 }
 

@@ -174,7 +174,7 @@ std::string RequestReader::read_prefix(const RequestOrigin& origin) const {
   return clean_line(format_.summaries ? summary_beginning(text) : text);
 }
 
-/// Those of "terms": an object of sources and targets.
+/// Reads the terms of "terms": an object of sources and targets.
 std::vector<Term> RequestReader::read_terms(const RequestOrigin& origin) const {
   std::vector<Term> terms;
   const std::string where = sentences_->where();
