@@ -7,18 +7,21 @@
 #include "kernels/parallel_for.h"
 #include "seqconv/ops/normalization.h"
 
-/// The two convolutions and what they share. Tensors are dense and row-major
-/// with channels innermost; nothing is checked here (the operators do that).
+/// Convolutions of few or many channels a head, with taps that all positions
+/// share, taps of every position, or both. Tensors are dense and row-major with
+/// channels innermost; nothing is checked here (the operators do that).
 namespace seqconv::internal::kernels {
 
 /// Sizes of a convolution over x [B, T, C] with weights of K taps for H heads.
+/// Tap j of output t meets input t + (j - padding_left) D.
 struct ConvShape {
-  int64_t batch = 0;         ///< B >= 0
-  int64_t steps = 0;         ///< T >= 0
+  int64_t batch = 0;         ///< B >= 0, sequences
+  int64_t steps = 0;         ///< T >= 0, of each; unused where `offsets` say it
   int64_t channels = 0;      ///< C, a multiple of H
   int64_t heads = 1;         ///< H >= 1
   int64_t kernel_size = 1;   ///< K >= 1
   int64_t padding_left = 0;  ///< 0 .. K-1
+  int64_t dilation = 1;      ///< D >= 1
 
   int64_t head_channels() const { return channels / heads; }
 };
@@ -56,12 +59,33 @@ struct RingState {
   int64_t position = 0;  ///< inputs already seen
 };
 
+/// Says how sums z become outputs: y = activation(z + bias) + x.
+enum class ConvActivation { kNone, kSilu };
+struct ConvEnd {
+  ConvActivation activation = ConvActivation::kNone;
+  bool residual = false;  ///< adds x
+};
+
+/// Taps [G, K] of all positions, those of a group for C/G neighbouring channels.
+template <class A>
+struct StaticTaps {
+  A* data = nullptr;  ///< null: none
+  int64_t groups = 1;
+};
+
 /// Arguments of both convolutions. S (float, double or BFloat16) stores x and
 /// y, L the logits: [H, K] for lightconv, with an element's number h*K + j
 /// for `drop`; [B, T, H, K] for dynamicconv, ((b*T + t)*H + h)*K + j. Without
 /// `softmax` logits are the taps. With renormalize_edges (softmax only) taps
 /// outside the sequence get -infinity before the softmax, so that the others
 /// sum to 1.
+///
+/// The B sequences have T rows each, of which the first lengths[b] are real. Or
+/// they are packed: sequence b has rows offsets[b] to offsets[b+1] of [N, C], and
+/// tensors of [B, T, ...] are [N, ...]. Rows that are not real give zero.
+///
+/// `past` (of causal convolutions) holds the inputs before each sequence in order
+/// of time; without it these are zero.
 template <class S, class L>
 struct ConvForward {
   ConvShape shape;
@@ -70,9 +94,13 @@ struct ConvForward {
   TapDrop drop;
   const S* x = nullptr;  ///< [B, T, C]
   const L* logits = nullptr;
-  const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null
-  const int64_t* lengths = nullptr;        ///< [B] or null
-  S* y = nullptr;                          ///< [B, T, C]
+  const AccumulatorOf<S>* bias = nullptr;         ///< [C] or null
+  const int64_t* lengths = nullptr;               ///< [B] or null
+  const int64_t* offsets = nullptr;               ///< [B+1] or null
+  StaticTaps<const AccumulatorOf<S>> added = {};  ///< to those of the logits
+  const S* past = nullptr;                        ///< [B, (K-1) D, C] or null
+  ConvEnd end = {};
+  S* y = nullptr;  ///< [B, T, C]
 };
 
 /// A gradient that is null is not wanted; one of them is.
@@ -84,14 +112,24 @@ struct ConvBackward {
   TapDrop drop;
   const S* x = nullptr;
   const L* logits = nullptr;
+  const AccumulatorOf<S>* bias = nullptr;  ///< read with an activation
   const int64_t* lengths = nullptr;
-  const S* grad_y = nullptr;  ///< [B, T, C]
-  S* grad_x = nullptr;        ///< [B, T, C] or null
-  L* grad_logits = nullptr;   ///< as logits, or null
+  const int64_t* offsets = nullptr;
+  StaticTaps<const AccumulatorOf<S>> added = {};
+  const S* past = nullptr;
+  ConvEnd end = {};
+  const S* grad_y = nullptr;               ///< [B, T, C]
+  S* grad_x = nullptr;                     ///< [B, T, C] or null
+  L* grad_logits = nullptr;                ///< as logits, or null
+  AccumulatorOf<S>* grad_bias = nullptr;   ///< [C] or null
+  AccumulatorOf<S>* grad_added = nullptr;  ///< [G, K] or null
+  S* grad_past = nullptr;                  ///< [B, (K-1) D, C] or null
 };
 
 /// The next T' = shape.steps inputs of N = shape.batch causal streams
-/// (padding_left = K-1). The ring has K-1 slots.
+/// (padding_left = K-1). The ring has (K-1) D slots or more. The rows of the
+/// streams in it, their positions and how many of their inputs are real may be
+/// given: inputs that are not are not seen, and give zero.
 template <class S, class L>
 struct ConvStep {
   ConvShape shape;
@@ -101,15 +139,20 @@ struct ConvStep {
   const L* logits = nullptr;               ///< [H, K] or [N, T', H, K]
   const AccumulatorOf<S>* bias = nullptr;  ///< [C] or null
   RingState<S> state;
+  const int64_t* rows = nullptr;       ///< [N], of the ring, or null: row n; < 0: none
+  const int64_t* positions = nullptr;  ///< of the ring's rows, or null: state.position
+  const int64_t* lengths = nullptr;    ///< [N] or null
+  StaticTaps<const AccumulatorOf<S>> added = {};
+  ConvEnd end = {};
   S* y = nullptr;  ///< [N, T', C]
 };
 
-/// grad_bias[c] = sum of grad_y[b, t, c] over b and t < lengths[b], in a fixed
-/// order.
+/// grad_bias[c] = sum of grad_y[b, t, c] over all real rows, in a fixed order.
 template <class S>
 void bias_gradient(
     const ConvShape& shape,
     const int64_t* lengths,
+    const int64_t* offsets,
     const S* grad_y,
     AccumulatorOf<S>* grad_bias,
     const Execution& run);

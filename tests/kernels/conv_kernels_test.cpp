@@ -178,7 +178,19 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(ConvKernels, EqualLoopsOfDoublesOnAwkwardSizes) {
   constexpr std::pair<int64_t, int64_t> kWidths[] = {
-      {6, 2}, {5, 5}, {35, 7}, {32, 2}, {60, 1}, {128, 2}, {48, 2}, {40, 40}};
+      {6, 2},
+      {5, 5},
+      {35, 7},
+      {32, 2},
+      {60, 1},
+      {128, 2},
+      {48, 2},
+      {40, 40},
+      {24, 12},
+      {100, 25},
+      {72, 9},
+      {150, 150},
+      {66, 22}};
   size_t turn = 0;
   for (const int64_t T : {1, 5, 31, 65, 130})
     for (const int64_t K : {1, 2, 3, 4, 7, 8, 15, 31, 64, 70}) {
@@ -360,7 +372,7 @@ TEST_P(ConvKernels, BiasGradientsEqualSums) {
   const int64_t lengths[] = {70, 0, 13};
   const auto grad_y = draw<float>(random_, 3 * 70 * 131);
   std::vector<float> got(131);
-  bias_gradient(shape, lengths, grad_y.data(), got.data(), {testing::serial, GetParam()});
+  bias_gradient(shape, lengths, nullptr, grad_y.data(), got.data(), {testing::serial, GetParam()});
   std::vector<double> want(131);
   for (int64_t b = 0; b < 3; ++b)
     for (int64_t t = 0; t < lengths[b]; ++t)

@@ -214,7 +214,8 @@ struct ConvReference {
          .grad_x = grad_x.data(),
          .grad_logits = grads.data()},
         run);
-    kernels::bias_gradient<double>(c.shape(), lengths, values.grad_y.data(), grad_bias.data(), run);
+    kernels::bias_gradient<double>(
+        c.shape(), lengths, nullptr, values.grad_y.data(), grad_bias.data(), run);
     for (size_t i = 0; i < grads.size(); ++i)
       grad_logits[i % grad_logits.size()] += grads[i];
   }

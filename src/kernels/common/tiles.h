@@ -89,15 +89,23 @@ struct CacheUse {
   bool streams = false;  ///< stores go past them: they would drive out reads
 };
 
-/// Of a pass that reads so many elements of every position and whose output is
-/// the tensor `out` [B, T, C]. Streaming stores are those of whole lines.
+/// Says it for a pass that reads so many elements of each of `rows` positions and
+/// whose output is the tensor `out`, stored in runs of `run_channels` channels at
+/// least. Streaming stores are those of whole lines.
+template <class S>
+CacheUse cache_use(
+    const Execution& run, int64_t rows, int64_t elements, const S* out, int64_t run_channels) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(S));
+  const bool far = rows * elements * kSize >= run.streams_from;
+  const bool whole =
+      reinterpret_cast<uintptr_t>(out) % kCacheLine == 0 && run_channels * kSize % kCacheLine == 0;
+  return {.prefetches = far, .streams = far && whole};
+}
+
+/// Says it for [B, T, C], whose runs are heads.
 template <class Shape, class S>
 CacheUse cache_use(const Execution& run, const Shape& shape, const S* out, int64_t elements) {
-  constexpr auto kSize = static_cast<int64_t>(sizeof(S));
-  const bool far = shape.batch * shape.steps * elements * kSize >= run.streams_from;
-  const bool whole = reinterpret_cast<uintptr_t>(out) % kCacheLine == 0 &&
-      shape.head_channels() * kSize % kCacheLine == 0;
-  return {.prefetches = far, .streams = far && whole};
+  return cache_use(run, shape.batch * shape.steps, elements, out, shape.head_channels());
 }
 
 }  // namespace seqconv::internal::kernels

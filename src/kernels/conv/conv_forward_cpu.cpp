@@ -1,6 +1,5 @@
 #include "kernels/conv.h"
-#include "kernels/conv/conv_tiles.h"
-#include "kernels/conv/taps.h"
+#include "kernels/conv/forward_rows.h"
 
 /// Forward passes of both convolutions: LightConv is DynamicConv whose logits
 /// have a stride of zero in time. The taps of a few rows are made in the
@@ -13,77 +12,92 @@ namespace {
 template <class S, class L, class A = AccumulatorOf<S>>
 class ForwardPlaces {
  public:
-  ForwardPlaces(const ConvForward<S, L>& args, const Logits<const L>& logits, const Execution& run)
+  ForwardPlaces(
+      const ConvForward<S, L>& args,
+      const Logits<const L>& logits,
+      const AddedTaps<A>& added,
+      const CacheUse& cache,
+      const Execution& run)
       : args_(args),
-        ops_(conv_kernels<S, A>(run.isa)),
         taps_(args.shape, tap_options(args), logits, run.isa),
-        cache_(cache_use(run, args.shape, args.y, args.shape.channels + logits.row_stride)) {}
+        rows_(args, added, run.isa),
+        cache_(cache) {}
 
   void operator()(const ConvPlace& at) {
     const ConvShape& shape = args_.shape;
     const int64_t C = shape.channels, R = shape.head_channels();
-    const int64_t real = at.real(),
-                  step = taps_.shared() ? at.rows : rows_together(at.heads * taps_.pitch());
+    const int64_t real = at.real(), step = rows_of_taps(at);
     for (int64_t t = 0; t < real; t += step)
-      convolve(at, t, std::min(step, real - t));
+      convolve(at, at.first + t, std::min(step, real - t));
     zero_rows(
-        args_.y + (at.batch * shape.steps + at.first) * C + at.head * R,
-        C,
+        args_.y + at.sequence.at(at.first) * C + at.head * R,
+        at.sequence.stride * C,
         at.heads * R,
         real,
         at.rows);
   }
 
  private:
-  /// Rows [t, t + rows) of a place.
-  void convolve(const ConvPlace& at, int64_t t, int64_t rows) {
+  /// Rows of a place whose taps are made together.
+  int64_t rows_of_taps(const ConvPlace& at) const {
+    if (taps_.shared())
+      return at.rows;
+    return taps_.by_channel() ? kChannelTapRows : rows_together(at.heads * taps_.pitch());
+  }
+
+  /// Positions [first, first + rows) of a place.
+  void convolve(const ConvPlace& at, int64_t first, int64_t rows) {
     const ConvShape& shape = args_.shape;
-    const int64_t C = shape.channels, R = shape.head_channels();
-    const int64_t origin = at.batch * shape.steps * C + at.head * R;
-    const int64_t first = at.first + t, begin = first - shape.padding_left;
+    const int64_t C = shape.channels, c = at.head * shape.head_channels();
+    const int64_t to = at.sequence.at(first) * C + c;
     taps_.make(
-        {.batch = at.batch,
+        {.sequence = at.sequence,
          .first = first,
          .rows = rows,
          .head = at.head,
          .heads = at.heads,
-         .valid = at.valid});
-    ops_.convolve(
-        {.in = args_.x + origin + begin * C,
-         .in_stride = C,
-         .first = -begin,
-         .last = at.valid - begin,
-         .taps = taps_.taps(at.head),
-         .tap_t = taps_.row_stride() - 1,
-         .tap_r = 1,
-         .head_stride = taps_.pitch(),
-         .kernel_size = shape.kernel_size,
-         .rows = rows,
-         .heads = at.heads,
-         .channels = R,
-         .bias = args_.bias == nullptr ? nullptr : args_.bias + at.head * R,
-         .out = args_.y + origin + first * C,
-         .out_stride = C,
+         .seen = args_.past == nullptr ? 0 : shape.kernel_size - 1});
+    rows_.convolve(
+        at,
+        first,
+        rows,
+        taps_.view(at.head),
+        {.bias = args_.bias == nullptr ? nullptr : args_.bias + c,
+         .activation = args_.end.activation,
+         .residual = args_.end.residual ? args_.x + to : nullptr,
+         .out = args_.y + to,
+         .out_stride = at.sequence.stride * C,
          .streaming = cache_.streams,
          .ahead = cache_.prefetches ? prefetch_distance(shape, at.heads) : 0});
   }
 
   const ConvForward<S, L>& args_;
-  const ConvKernels<S, A>& ops_;
   TapRows<L, A> taps_;
+  ForwardRows<S, A> rows_;
   const CacheUse cache_;
 };
 
 template <class S, class L>
 void conv_forward(
     const ConvForward<S, L>& args, const Logits<const L>& logits, const Execution& run) {
+  using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
-  const int64_t step = forward_rows(shape), heads = heads_of_rows(shape);
-  for_places(
-      {shape, args.lengths, step, heads},
-      step * heads * (shape.head_channels() + 8) * shape.kernel_size,
+  const Sequences sequences{shape, args.lengths, args.offsets};
+  const bool few = few_channels<A>(shape, conv_kernels<A, A>(run.isa));
+  const PlaceGrid grid(
+      sequences,
+      forward_rows(sequences),
+      few && !logits.shared() ? heads_of_channel_taps(shape) : heads_of_rows(shape));
+  const AddedTaps<A> added(shape, args.added, run.isa);
+  const CacheUse cache = cache_use(
       run,
-      [&] { return ForwardPlaces<S, L>(args, logits, run); });
+      sequences.all_rows(),
+      shape.channels + logits.row_stride,
+      args.y,
+      stored_channels(shape, grid, few));
+  for_places(grid, operations(shape, grid), run, [&] {
+    return ForwardPlaces<S, L>(args, logits, added, cache, run);
+  });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #define HWY_TARGET_INCLUDE "kernels/conv/conv_kernels.cpp"
 #include "kernels/common/each_target.h"
 // clang-format on
+#include "kernels/conv/channel_taps-inl.h"
 #include "kernels/conv/convolve-inl.h"
 #include "kernels/conv/rows-inl.h"
 #include "kernels/conv/softmax-inl.h"
@@ -17,11 +18,17 @@ struct Tables {
   template <class S, class A>
   static const ConvKernels<S, A>& rows() {
     static constexpr ConvKernels<S, A> kTable = {
+        .lanes = kLanes<A>,
         .convolve = convolve<S, A>,
         .stage = stage<S, A>,
         .tap_products = tap_products<A>,
         .shared_tap_products = shared_tap_products<A>,
+        .channel_products = channel_products<A>,
+        .head_products = head_products<A>,
         .weighted_sum = weighted_sum<S, A>,
+        .end_row = end_row<S, A>,
+        .silu_backward = silu_backward<S, A>,
+        .spread = spread<A>,
         .softmax = softmax<S, A>,
         .softmax_backward = softmax_backward<S, A>,
         .narrow = narrow<S, A>};

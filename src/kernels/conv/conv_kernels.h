@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/bfloat16.h"
 #include "kernels/conv.h"
@@ -25,23 +26,32 @@ constexpr int64_t tap_pitch(int64_t kernel_size) {
   return (kernel_size + kTapSlack - 1) / kTapSlack * kTapSlack;
 }
 
-/// out[t] = bias + sum_r tap(t, r) * in[r], r = t .. t + K-1, for all channels
-/// of some heads. Only rows r in [first, last) exist, the others count as zero.
+/// out[t] = end(bias + sum_r tap(t, r) * in[r]), r = t .. t + K-1, for all
+/// channels of some heads. Only rows r in [first, last) exist, the others count
+/// as zero. Sums add up in ascending order of r, each tap before the added one.
 template <class S, class A>
 struct ConvTile {
   const S* in = nullptr;
   int64_t in_stride = 0;
   int64_t first = 0;
   int64_t last = 0;
-  const A* taps = nullptr;  ///< tap(t, r) at t * tap_t + r * tap_r
+  /// tap(t, r) at t * tap_t + r * tap_r: one for all channels of a head or, by
+  /// channel, as many as there are.
+  const A* taps = nullptr;
   int64_t tap_t = 0;
   int64_t tap_r = 0;
   int64_t head_stride = 0;  ///< from the taps of a head to those of the next
+  bool by_channel = false;
+  /// Not null: taps by channel that are added, that of (t, r) at (r - t) * added_r.
+  const A* added = nullptr;
+  int64_t added_r = 0;
   int64_t kernel_size = 1;
   int64_t rows = 0;
   int64_t heads = 1;
   int64_t channels = 0;     ///< of a head
   const A* bias = nullptr;  ///< [heads * channels] or null
+  ConvActivation activation = ConvActivation::kNone;
+  const S* residual = nullptr;  ///< rows as those of `out`, or null
   S* out = nullptr;
   int64_t out_stride = 0;
   /// Not null: the sums are added to these, [rows, heads * channels], and
@@ -92,6 +102,53 @@ struct ProductTile {
   RowsAhead grad_logits = {};
 };
 
+/// Sums of rows with weights: acc[c] += sum_i tap(i, c) * src[i * stride + c],
+/// c < width, of rows one after the other.
+template <class S, class A>
+struct RowSum {
+  const S* src = nullptr;
+  int64_t stride = 0;
+  int64_t rows = 0;
+  const A* taps = nullptr;  ///< tap(i, c) at i * tap_r, by channel + c
+  int64_t tap_r = 1;
+  bool by_channel = false;
+  const A* added = nullptr;  ///< null, or taps that are added at i * added_r + c
+  int64_t added_r = 0;
+  A* acc = nullptr;
+  int64_t width = 0;
+};
+
+/// Sums of a row, and what they become: y = activation(acc + bias) + residual.
+template <class S, class A>
+struct RowEnd {
+  const A* acc = nullptr;
+  const A* bias = nullptr;  ///< or null
+  ConvActivation activation = ConvActivation::kNone;
+  const S* residual = nullptr;  ///< or null
+  S* y = nullptr;
+  int64_t width = 0;
+};
+
+/// Places of taps among others: an integer as wide as A.
+template <class A>
+using TapIndex = std::conditional_t<sizeof(A) == 4, int32_t, int64_t>;
+
+/// Taps of heads, tap j of row t of head h at t * row_stride + h * head_stride
+/// + j, and where those of their channels go.
+template <class A>
+struct SpreadTile {
+  const A* taps = nullptr;
+  int64_t row_stride = 0;
+  int64_t head_stride = 0;
+  int64_t rows = 0;
+  int64_t head_channels = 1;
+  int64_t channels = 0;  ///< of all heads
+  int64_t kernel_size = 1;
+  const TapIndex<A>* places = nullptr;  ///< tap_places()
+  A* out = nullptr;                     ///< [rows, K, pitch]
+  int64_t pitch = 0;                    ///< whole vectors of channels
+};
+
 /// Logits of rows of heads, and where their taps go: row by row, segments
 /// of tap_pitch(K).
 template <class L, class A>
@@ -120,6 +177,7 @@ struct TapGradient {
 /// Operations on tensors of type S with sums of type A.
 template <class S, class A>
 struct ConvKernels {
+  int64_t lanes;  ///< of A in a vector
   void (*convolve)(const ConvTile<S, A>& tile);
   /// out [rows, kStagePitch].
   void (*stage)(const StageTile<S>& tile, A* out);
@@ -127,9 +185,18 @@ struct ConvKernels {
   void (*tap_products)(const ProductTile<A>& tile, A* out, int64_t out_stride);
   /// sums[j] += sum_t <g[t], x[t + j]>.
   void (*shared_tap_products)(const ProductTile<A>& tile, double* sums);
-  /// acc[c] += sum_i taps[i] * src[i * stride + c] for c < width.
-  void (*weighted_sum)(
-      const S* src, int64_t stride, const A* taps, int64_t rows, A* acc, int64_t width);
+  /// out[j * kStagePitch + c] = sum_t g[t][c] * x[t + j][c]; rows of out up to
+  /// tap_pitch(K).
+  void (*channel_products)(const ProductTile<A>& tile, A* out);
+  /// The products of rows, as tap_products, of heads of R channels: those of head
+  /// h at t * out_stride + h * tap_pitch(K) + j.
+  void (*head_products)(const ProductTile<A>& tile, int64_t R, A* out, int64_t out_stride);
+  void (*weighted_sum)(const RowSum<S, A>& rows);
+  void (*end_row)(const RowEnd<S, A>& row);
+  /// grad_z[c] = grad_y[c] * silu'(z[c] + bias[c]); may be z.
+  void (*silu_backward)(const A* z, const A* bias, const S* grad_y, A* grad_z, int64_t width);
+  /// Taps by channel: out[(t * K + j) * pitch + c] = tap j of row t of c's head.
+  void (*spread)(const SpreadTile<A>& tile);
   void (*softmax)(TapTile<S, A> tile);
   /// out = w (grad - <w, grad>), segment by segment.
   void (*softmax_backward)(TapGradient<S, A> tile);

@@ -13,68 +13,108 @@ constexpr int64_t kStepInline = 1024;
 template <class S, class L, class A = AccumulatorOf<S>>
 class Stepper {
  public:
-  Stepper(const ConvStep<S, L>& args, const Logits<const L>& logits, Isa isa)
+  Stepper(
+      const ConvStep<S, L>& args, const Logits<const L>& logits, const AddedTaps<A>& added, Isa isa)
       : args_(args),
         shape_(args.shape),
         ops_(conv_kernels<S, A>(isa)),
         taps_(shape_, {args.softmax, args.renormalize_edges, {}}, logits, isa),
-        sums_(shape_.head_channels()) {}
+        added_(added),
+        sums_(taps_.by_channel() ? shape_.channels : shape_.head_channels()) {}
 
-  /// Makes the taps of input t of stream `row`.
-  void make_taps(int64_t row, int64_t t) {
-    taps_.make(
-        {.batch = row,
-         .first = t,
-         .rows = 1,
-         .heads = shape_.heads,
-         .valid = std::numeric_limits<int64_t>::max() / 2,
-         .seen = args_.state.position});
-  }
-
-  /// The output at input t of stream `row`, with the taps made last; the input
-  /// takes the place of the oldest one in the ring.
-  void run(int64_t row, int64_t t) {
-    const int64_t C = shape_.channels, R = shape_.head_channels();
-    const int64_t at = (row * shape_.steps + t) * C;
-    const int64_t slots = args_.state.slots, now = args_.state.position + t;
-    S* const ring = args_.state.data + row * slots * C;
-    const int64_t past = std::min(slots, now);
-    const int64_t oldest = past > 0 ? (now - past) % slots : 0;
-    const int64_t unbroken = std::min(past, slots - oldest);
-    for (int64_t h = 0; h < shape_.heads; ++h) {
-      const A* const tap = taps_.taps(h) + slots - past;
-      const int64_t c = h * R;
-      A* const sums = sums_.data();
-      sums_.fill_zero(R);
-      ops_.weighted_sum(ring + oldest * C + c, C, tap, unbroken, sums, R);
-      ops_.weighted_sum(ring + c, C, tap + unbroken, past - unbroken, sums, R);
-      ops_.weighted_sum(args_.x + at + c, C, tap + past, 1, sums, R);
-      for (int64_t i = 0; args_.bias != nullptr && i < R; ++i)
-        sums[i] += args_.bias[c + i];
-      ops_.narrow(sums, R, args_.y + at + c);
+  /// The real inputs of stream n, one after the other.
+  void stream(int64_t n) {
+    const int64_t row = args_.rows == nullptr ? n : args_.rows[n];
+    const int64_t given = args_.lengths == nullptr ? shape_.steps : args_.lengths[n];
+    const int64_t real = row < 0 ? 0 : given;
+    const int64_t position =
+        args_.positions == nullptr || row < 0 ? args_.state.position : args_.positions[row];
+    for (int64_t t = 0; t < real; ++t) {
+      taps_.make(
+          {.sequence = {.row = n * shape_.steps, .valid = std::numeric_limits<int64_t>::max() / 2},
+           .first = t,
+           .rows = 1,
+           .heads = shape_.heads,
+           .seen = position});
+      run(row, n * shape_.steps + t, position + t);
     }
-    if (slots > 0)
-      std::copy_n(args_.x + at, C, ring + now % slots * C);
+    const int64_t C = shape_.channels;
+    zero_rows(args_.y + n * shape_.steps * C, C, C, real, shape_.steps);
   }
 
  private:
+  /// The output at input number `now`, row `at` of x, with the taps made last;
+  /// the input takes the place of the oldest one in the ring.
+  void run(int64_t row, int64_t at, int64_t now) {
+    const int64_t C = shape_.channels, slots = args_.state.slots;
+    S* const ring = args_.state.data + row * slots * C;
+    if (taps_.by_channel()) {
+      channels(ring, at, now, taps_.view(0), 0, C);
+    } else {
+      const int64_t R = shape_.head_channels();
+      for (int64_t h = 0; h < shape_.heads; ++h)
+        channels(ring, at, now, taps_.view(h), h * R, R);
+    }
+    if (slots > 0)
+      std::copy_n(args_.x + at * C, C, ring + now % slots * C);
+  }
+
+  /// Channels [c, c + width) of it, with their taps.
+  void channels(
+      const S* ring, int64_t at, int64_t now, const TapView<A>& taps, int64_t c, int64_t width) {
+    const int64_t C = shape_.channels, K = shape_.kernel_size, D = shape_.dilation;
+    const int64_t slots = args_.state.slots;
+    A* const sums = sums_.data();
+    std::fill_n(sums, width, A(0));
+    const auto add = [&](const S* rows, int64_t tap, int64_t count) {
+      const A* const added = added_.taps(c);
+      ops_.weighted_sum(
+          {.src = rows + c,
+           .stride = C,
+           .rows = count,
+           .taps = taps.at + tap * taps.tap_stride,
+           .tap_r = taps.tap_stride,
+           .by_channel = taps.by_channel,
+           .added = added == nullptr ? nullptr : added + tap * added_.pitch(),
+           .added_r = added_.pitch(),
+           .acc = sums,
+           .width = width});
+    };
+    int64_t tap = K - 1 - std::min(K - 1, now / D);
+    while (tap < K - 1) {
+      // Rows that follow in the ring: all up to its end without a dilation.
+      const int64_t slot = (now - (K - 1 - tap) * D) % slots;
+      const int64_t count = D > 1 ? 1 : std::min(K - 1 - tap, slots - slot);
+      add(ring + slot * C, tap, count);
+      tap += count;
+    }
+    add(args_.x + at * C, K - 1, 1);
+    ops_.end_row(
+        {.acc = sums,
+         .bias = args_.bias == nullptr ? nullptr : args_.bias + c,
+         .activation = args_.end.activation,
+         .residual = args_.end.residual ? args_.x + at * C + c : nullptr,
+         .y = args_.y + at * C + c,
+         .width = width});
+  }
+
   const ConvStep<S, L>& args_;
   const ConvShape& shape_;
   const ConvKernels<S, A>& ops_;
   TapRows<L, A, kStepInline> taps_;
+  const AddedTaps<A>& added_;
   Scratch<A, kStepInline> sums_;
 };
 
 template <class S, class L>
 void conv_step(const ConvStep<S, L>& args, const Logits<const L>& logits, const Execution& run) {
+  using A = AccumulatorOf<S>;
   const ConvShape& shape = args.shape;
+  const AddedTaps<A> added(shape, args.added, run.isa);
   const auto body = [&](int64_t begin, int64_t end) {
-    Stepper<S, L> stepper(args, logits, run.isa);
-    for (int64_t row = begin; row < end; ++row)
-      for (int64_t t = 0; t < shape.steps; ++t) {
-        stepper.make_taps(row, t);
-        stepper.run(row, t);
-      }
+    Stepper<S, L> stepper(args, logits, added, run.isa);
+    for (int64_t n = begin; n < end; ++n)
+      stepper.stream(n);
   };
   // By reference: a std::function of its own would take memory.
   run.parallel_for(
@@ -99,39 +139,47 @@ template <class S>
 void bias_gradient(
     const ConvShape& shape,
     const int64_t* lengths,
+    const int64_t* offsets,
     const S* grad_y,
     AccumulatorOf<S>* grad_bias,
     const Execution& run) {
   using A = AccumulatorOf<S>;
   // Rows that are summed in A before they are added in double.
   constexpr int64_t kWidth = 64, kRows = 64;
-  const int64_t T = shape.steps, C = shape.channels;
+  const int64_t C = shape.channels;
+  const Sequences sequences{shape, lengths, offsets};
   const std::vector<A> ones(kRows, A(1));
-  run.parallel_for(
-      ceil_div(C, kWidth), grain_for(shape.batch * T * kWidth), [&](int64_t begin, int64_t end) {
-        const ConvKernels<S, A>& ops = conv_kernels<S, A>(run.isa);
-        for (int64_t item = begin; item < end; ++item) {
-          const int64_t c = item * kWidth, n = std::min(kWidth, C - c);
-          double sums[kWidth] = {};
-          for (int64_t b = 0; b < shape.batch; ++b) {
-            const int64_t rows = valid_rows(lengths, b, T);
-            for (int64_t t = 0; t < rows; t += kRows) {
-              const S* const from = grad_y + (b * T + t) * C + c;
-              A some[kWidth] = {};
-              ops.weighted_sum(from, C, ones.data(), std::min(kRows, rows - t), some, n);
-              for (int64_t i = 0; i < n; ++i)
-                sums[i] += static_cast<double>(some[i]);
-            }
-          }
-          std::copy_n(sums, n, grad_bias + c);
+  const int64_t grain = grain_for(sequences.all_rows() * kWidth);
+  run.parallel_for(ceil_div(C, kWidth), grain, [&](int64_t begin, int64_t end) {
+    const ConvKernels<S, A>& ops = conv_kernels<S, A>(run.isa);
+    for (int64_t item = begin; item < end; ++item) {
+      const int64_t c = item * kWidth, n = std::min(kWidth, C - c);
+      double sums[kWidth] = {};
+      for (int64_t b = 0; b < shape.batch; ++b) {
+        const int64_t rows = sequences.real(b);
+        for (int64_t t = 0; t < rows; t += kRows) {
+          A some[kWidth] = {};
+          ops.weighted_sum(
+              {.src = grad_y + (sequences.first(b) + t) * C + c,
+               .stride = C,
+               .rows = std::min(kRows, rows - t),
+               .taps = ones.data(),
+               .acc = some,
+               .width = n});
+          for (int64_t i = 0; i < n; ++i)
+            sums[i] += static_cast<double>(some[i]);
         }
-      });
+      }
+      std::copy_n(sums, n, grad_bias + c);
+    }
+  });
 }
 
 #define SEQCONV_INSTANTIATE(S, A)                                          \
   template void lightconv_step(const ConvStep<S, A>&, const Execution&);   \
   template void dynamicconv_step(const ConvStep<S, A>&, const Execution&); \
-  template void bias_gradient(const ConvShape&, const int64_t*, const S*, A*, const Execution&);
+  template void bias_gradient(                                             \
+      const ConvShape&, const int64_t*, const int64_t*, const S*, A*, const Execution&);
 SEQCONV_INSTANTIATE(float, float)
 #ifndef SEQCONV_FLOAT_ONLY
 SEQCONV_INSTANTIATE(double, double)

@@ -10,6 +10,7 @@
 #include "kernels/common/cache_line.h"
 #include "kernels/common/channels-inl.h"
 #include "kernels/conv/conv_kernels.h"
+#include "kernels/conv/rows-inl.h"
 
 /// Convolution: a few rows of all heads, then the next few rows. Tensors are
 /// walked through from left to right, as their memory lies.
@@ -19,14 +20,26 @@ namespace seqconv::internal::kernels::HWY_NAMESPACE {
 /// Vectors (channels) of a row of sums that are kept in registers.
 inline constexpr int kVectorBlock = kRegisters == 32 ? 4 : 2;
 
+/// Says how the taps of a block lie: one for all channels of a head, or loaded beside
+/// them; and whether others by channel are added.
+struct TapForm {
+  bool by_channel = false;
+  bool added = false;
+
+  /// True if channels are in their order: taps that are loaded are.
+  constexpr bool in_order() const { return by_channel || added; }
+};
+
 /// The sums of NT outputs of NV vectors, or of one of `tail` channels, and
 /// where the next input row and its taps are. Every output adds up its taps in
 /// ascending order whatever NT is, so that results do not depend on where a
 /// block begins.
-template <class S, class A, int NT, int NV, bool kTail>
+template <class S, class A, int NT, int NV, bool kTail, TapForm kForm>
 struct ConvBlock {
   static_assert(!kTail || NV == 1);
   static constexpr int L = kLanes<A>;
+  /// Vectors that share channels.
+  static constexpr int kShares = kForm.in_order() ? 1 : kSharing<S, NV>;
 
   const S* in;
   int64_t in_stride;
@@ -34,6 +47,8 @@ struct ConvBlock {
   const A* low;   ///< taps of the first half of the outputs
   const A* high;  ///< taps of the second half
   int64_t tap_t, tap_r;
+  const A* added;  ///< of the first output
+  int64_t added_r;
   int64_t tail;
   int64_t ahead;
   Vec<A> sum[NT][NV];
@@ -42,10 +57,12 @@ struct ConvBlock {
       const ConvTile<S, A>& tile, int64_t t, int64_t c, const A* taps, int64_t tail)
       : in(tile.in + t * tile.in_stride + c),
         in_stride(tile.in_stride),
-        low(taps + t * (tile.tap_t + tile.tap_r)),
+        low(taps + t * (tile.tap_t + tile.tap_r) + (kForm.by_channel ? c : 0)),
         high(low + NT / 2 * tile.tap_t),
         tap_t(tile.tap_t),
         tap_r(tile.tap_r),
+        added(kForm.added ? tile.added + c : nullptr),
+        added_r(tile.added_r),
         tail(tail),
         ahead(tile.ahead) {
 #pragma GCC unroll 6
@@ -60,15 +77,46 @@ struct ConvBlock {
     Vec<A> row[NV];
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v)
-      row[v] = in_register(kTail ? load_some<A>(in, tail) : load_channels<NV>(in, v));
+      row[v] = in_register(load_row(in, v));
 #pragma GCC unroll 6
     for (int i = 0; i < NT; ++i)
       if (i >= first && i <= last) {
-        const Vec<A> w = in_register(hn::Set(Tag<A>(), *tap(i)));
+        if constexpr (kForm.by_channel) {
 #pragma GCC unroll 4
-        for (int v = 0; v < NV; ++v)
-          sum[i][v] = hn::MulAdd(w, row[v], sum[i][v]);
+          for (int v = 0; v < NV; ++v)
+            sum[i][v] = hn::MulAdd(load_beside(tap(i), v), row[v], sum[i][v]);
+        } else {
+          const Vec<A> w = in_register(hn::Set(Tag<A>(), *tap(i)));
+#pragma GCC unroll 4
+          for (int v = 0; v < NV; ++v)
+            sum[i][v] = hn::MulAdd(w, row[v], sum[i][v]);
+        }
+        if constexpr (kForm.added) {
+          const A* const w = added - i * added_r;
+#pragma GCC unroll 4
+          for (int v = 0; v < NV; ++v)
+            sum[i][v] = hn::MulAdd(load_beside(w, v), row[v], sum[i][v]);
+        }
       }
+  }
+
+  /// Vector v of the block's channels at p, of a tensor.
+  HWY_INLINE Vec<A> load_row(const S* p, int v) const {
+    if constexpr (kTail)
+      return load_some<A>(p, tail);
+    else if constexpr (kForm.in_order())
+      return load_wide(p + v * L);
+    else
+      return load_channels<NV>(p, v);
+  }
+  /// Vector v of numbers that belong to them.
+  HWY_INLINE Vec<A> load_beside(const A* p, int v) const {
+    if constexpr (kTail)
+      return load_some<A>(p, tail);
+    else if constexpr (kForm.in_order())
+      return load(p + v * L);
+    else
+      return load_beside_channels<S, NV>(p, v);
   }
 
   /// Adds rows that feed all outputs.
@@ -85,6 +133,8 @@ struct ConvBlock {
     in += count * in_stride;
     low += count * tap_r;
     high += count * tap_r;
+    if constexpr (kForm.added)
+      added += count * added_r;
   }
 
   /// What comes after the row before the next one or, with `next`, after that,
@@ -104,15 +154,19 @@ struct ConvBlock {
 };
 
 /// Adds sums to those of a tile.
-template <class S, class A, int NT, int NV, bool kTail>
+template <class S, class A, int NT, int NV, bool kTail, TapForm kForm>
 HWY_INLINE void add_to_sums(
-    const ConvBlock<S, A, NT, NV, kTail>& block, const ConvTile<S, A>& tile, int64_t t, int64_t c) {
+    const ConvBlock<S, A, NT, NV, kTail, kForm>& block,
+    const ConvTile<S, A>& tile,
+    int64_t t,
+    int64_t c) {
+  using Block = ConvBlock<S, A, NT, NV, kTail, kForm>;
   const Tag<A> d;
   for (int i = 0; i < NT; ++i) {
     A* const row = tile.sums + (t + i) * tile.heads * tile.channels + c;
-    for (int v = 0; v < NV; v += kSharing<S, NV>) {
+    for (int v = 0; v < NV; v += Block::kShares) {
       A* const to = row + v * kLanes<A>;
-      if constexpr (kSharing<S, NV> == 2) {
+      if constexpr (Block::kShares == 2) {
         Vec<A> even, odd;
         hn::LoadInterleaved2(d, to, even, odd);
         even = hn::Add(even, block.sum[i][v]);
@@ -126,25 +180,43 @@ HWY_INLINE void add_to_sums(
   }
 }
 
+/// Sums of one output -> what they become with an activation and a residual.
+template <class S, class A, int NT, int NV, bool kTail, TapForm kForm>
+HWY_INLINE void end_output(
+    ConvBlock<S, A, NT, NV, kTail, kForm>& block, const ConvTile<S, A>& tile, int i, const S* x) {
+  if (tile.activation == ConvActivation::kSilu)
+    silus<A, NV>(block.sum[i]);
+  if (tile.residual != nullptr)
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      block.sum[i][v] = hn::Add(block.sum[i][v], block.load_row(x, v));
+}
+
 /// Sums -> outputs from row t and channel c. With as few instructions as it
 /// takes: those of the next block have to come through behind them.
-template <class S, class A, int NT, int NV, bool kTail>
+template <class S, class A, int NT, int NV, bool kTail, TapForm kForm>
 HWY_INLINE void finish_block(
-    ConvBlock<S, A, NT, NV, kTail>& block, const ConvTile<S, A>& tile, int64_t t, int64_t c) {
-  constexpr int kShares = kSharing<S, NV>;
+    ConvBlock<S, A, NT, NV, kTail, kForm>& block,
+    const ConvTile<S, A>& tile,
+    int64_t t,
+    int64_t c) {
+  constexpr int kShares = ConvBlock<S, A, NT, NV, kTail, kForm>::kShares;
   if (HWY_UNLIKELY(tile.sums != nullptr))
     return add_to_sums(block, tile, t, c);
-  const int64_t stride = tile.out_stride;
-  S* out = tile.out + t * stride + c;
+  const int64_t stride = tile.out_stride, from = t * stride + c;
+  S* out = tile.out + from;
   if (tile.bias != nullptr)
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
-      const auto bias = kTail ? load_some<A>(tile.bias + c, block.tail)
-                              : load_beside_channels<S, NV>(tile.bias + c, v);
+      const auto bias = block.load_beside(tile.bias + c, v);
 #pragma GCC unroll 6
       for (int i = 0; i < NT; ++i)
         block.sum[i][v] = hn::Add(block.sum[i][v], bias);
     }
+  if (HWY_UNLIKELY(tile.activation != ConvActivation::kNone || tile.residual != nullptr))
+#pragma GCC unroll 6
+    for (int i = 0; i < NT; ++i)
+      end_output(block, tile, i, tile.residual + from + i * stride);
   const bool streaming = tile.streaming;
 #pragma GCC unroll 6
   for (int i = 0; i < NT; ++i) {
@@ -164,11 +236,11 @@ HWY_INLINE void finish_block(
 
 /// NT outputs of NV vectors from row t and channel c; K >= NT - 1. kInside: all
 /// rows exist; else those outside the sequence are skipped.
-template <class S, class A, int NT, int NV, bool kTail, bool kInside>
+template <class S, class A, int NT, int NV, bool kTail, bool kInside, TapForm kForm>
 HWY_INLINE void convolve_block(
     const ConvTile<S, A>& tile, int64_t t, int64_t c, const A* taps, int64_t tail = kLanes<A>) {
   const int64_t K = tile.kernel_size;
-  ConvBlock<S, A, NT, NV, kTail> block(tile, t, c, taps, tail);
+  ConvBlock<S, A, NT, NV, kTail, kForm> block(tile, t, c, taps, tail);
   const int64_t low = kInside ? 0 : tile.first - t;
   const int64_t high = kInside ? K + NT : tile.last - t;
 #pragma GCC unroll 6
@@ -196,11 +268,17 @@ HWY_INLINE void convolve_block(
   finish_block(block, tile, t, c);
 }
 
+/// Vectors of a block with taps of a form: sums wait for one another where there
+/// are few, and taps that are loaded are not shared by more of them.
+constexpr int vector_block(TapForm form) {
+  return form.by_channel ? HWY_MIN(2, kVectorBlock) : kVectorBlock;
+}
+
 /// NT rows of all heads: whole blocks of vectors, pairs, vectors, and what is
 /// left of one.
-template <class S, class A, int NT>
+template <class S, class A, int NT, TapForm kForm>
 void convolve_rows(const ConvTile<S, A>& tile, int64_t t) {
-  constexpr int NV = kVectorBlock;
+  constexpr int NV = vector_block(kForm);
   constexpr int64_t L = kLanes<A>, kBlock = NV * L, kPair = 2 * L;
   const bool inside = t >= tile.first && t + NT + tile.kernel_size - 1 <= tile.last;
   for (int64_t h = 0; h < tile.heads; ++h) {
@@ -210,34 +288,47 @@ void convolve_rows(const ConvTile<S, A>& tile, int64_t t) {
     // Most blocks are wide ones: only they have a form without questions.
     if (inside)
       for (; c + kBlock <= end; c += kBlock)
-        convolve_block<S, A, NT, NV, false, true>(tile, t, c, taps);
+        convolve_block<S, A, NT, NV, false, true, kForm>(tile, t, c, taps);
     for (; c + kBlock <= end; c += kBlock)
-      convolve_block<S, A, NT, NV, false, false>(tile, t, c, taps);
+      convolve_block<S, A, NT, NV, false, false, kForm>(tile, t, c, taps);
     if constexpr (NV > 2)
       for (; c + kPair <= end; c += kPair)
-        convolve_block<S, A, NT, 2, false, false>(tile, t, c, taps);
+        convolve_block<S, A, NT, 2, false, false, kForm>(tile, t, c, taps);
     for (; c + L <= end; c += L)
-      convolve_block<S, A, NT, 1, false, false>(tile, t, c, taps);
+      convolve_block<S, A, NT, 1, false, false, kForm>(tile, t, c, taps);
     if (c < end)
-      convolve_block<S, A, NT, 1, true, false>(tile, t, c, taps, end - c);
+      convolve_block<S, A, NT, 1, true, false, kForm>(tile, t, c, taps, end - c);
   }
+}
+
+template <TapForm kForm, class S, class A>
+void convolve_all(const ConvTile<S, A>& tile) {
+  int64_t t = 0;
+  // Taps that are loaded take the place of more outputs.
+  if constexpr (!kForm.in_order())
+    if (tile.kernel_size >= kRowBlock - 1)
+      for (; t + kRowBlock <= tile.rows; t += kRowBlock)
+        convolve_rows<S, A, kRowBlock, kForm>(tile, t);
+  if (tile.kernel_size >= 3)
+    for (; t + 4 <= tile.rows; t += 4)
+      convolve_rows<S, A, 4, kForm>(tile, t);
+  if constexpr (!kForm.in_order())
+    for (; t + 2 <= tile.rows; t += 2)
+      convolve_rows<S, A, 2, kForm>(tile, t);
+  for (; t < tile.rows; ++t)
+    convolve_rows<S, A, 1, kForm>(tile, t);
+  if (tile.streaming)
+    hwy::FlushStream();
 }
 
 template <class S, class A>
 void convolve(const ConvTile<S, A>& tile) {
-  int64_t t = 0;
-  if (tile.kernel_size >= kRowBlock - 1)
-    for (; t + kRowBlock <= tile.rows; t += kRowBlock)
-      convolve_rows<S, A, kRowBlock>(tile, t);
-  if (tile.kernel_size >= 3)
-    for (; t + 4 <= tile.rows; t += 4)
-      convolve_rows<S, A, 4>(tile, t);
-  for (; t + 2 <= tile.rows; t += 2)
-    convolve_rows<S, A, 2>(tile, t);
-  for (; t < tile.rows; ++t)
-    convolve_rows<S, A, 1>(tile, t);
-  if (tile.streaming)
-    hwy::FlushStream();
+  if (tile.added == nullptr)
+    tile.by_channel ? convolve_all<TapForm{true, false}>(tile)
+                    : convolve_all<TapForm{false, false}>(tile);
+  else
+    tile.by_channel ? convolve_all<TapForm{true, true}>(tile)
+                    : convolve_all<TapForm{false, true}>(tile);
 }
 
 }  // namespace seqconv::internal::kernels::HWY_NAMESPACE

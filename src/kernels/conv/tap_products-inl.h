@@ -141,12 +141,11 @@ void tap_products(const ProductTile<A>& tile, A* out, int64_t out_stride) {
     product_rows<A, HWY_MIN(L, 8)>(tile, out, out_stride);
 }
 
-/// Products of NJ taps from j on, of which `count` are wanted, added to
-/// sums[j], ... Sums over rows are taken lane by lane, in as many sets as
-/// registers hold: a sum waits for the one before, and few of them would leave
-/// the multipliers idle.
+/// acc[k] = the products of tap j + k, summed over rows, lane by lane, in as many
+/// sets as registers hold: a sum waits for the one before, and few of them would
+/// leave the multipliers idle.
 template <class A, int NJ>
-HWY_INLINE void shared_products(const ProductTile<A>& tile, int64_t j, double* sums) {
+HWY_INLINE void sum_products(const ProductTile<A>& tile, int64_t j, Vec<A> (&sum)[NJ]) {
   constexpr int kRows = 4, kSets = HWY_MIN(4, HWY_MAX(1, kRegisters / 2 / NJ));
   Vec<A> acc[kSets][NJ];
   set_zero<A>(acc);
@@ -155,31 +154,40 @@ HWY_INLINE void shared_products(const ProductTile<A>& tile, int64_t j, double* s
     add_lane_products<A, kRows, NJ>(tile, t, j, acc);
   for (; t < tile.rows; ++t)
     add_lane_products<A, 1, NJ>(tile, t, j, acc);
-  const int64_t count = HWY_MIN(int64_t{NJ}, tile.kernel_size - j);
 #pragma GCC unroll 16
-  for (int k = 0; k < NJ; ++k)
+  for (int k = 0; k < NJ; ++k) {
+    sum[k] = acc[0][k];
 #pragma GCC unroll 4
     for (int i = 1; i < kSets; ++i)
-      acc[0][k] = hn::Add(acc[0][k], acc[i][k]);
-  A products[HWY_MAX(NJ, kLanes<A>)];
-  sum_lanes<A, NJ>(acc[0], products);
-  for (int64_t k = 0; k < count; ++k)
-    sums[j + k] += static_cast<double>(products[k]);
+      sum[k] = hn::Add(sum[k], acc[i][k]);
+  }
 }
 
-/// Products that nobody asked for take less time than another turn: rows of x
-/// reach to tap_pitch(K).
-template <class A>
-void shared_tap_products(const ProductTile<A>& tile, double* sums) {
-  const int64_t K = tile.kernel_size;
+/// Calls work<NJ>(j) for groups of NJ taps from j on. Products that nobody asked
+/// for take less time than another turn: rows of x reach to tap_pitch(K).
+template <class A, class Work>
+HWY_INLINE void for_tap_groups(int64_t K, const Work& work) {
   int64_t j = 0;
   if constexpr (kRegisters == 32)
     for (; K - j > 8; j += 16)
-      shared_products<A, 16>(tile, j, sums);
+      work.template operator()<16>(j);
   for (; K - j > 4; j += 8)
-    shared_products<A, 8>(tile, j, sums);
+    work.template operator()<8>(j);
   for (; j < K; j += 4)
-    shared_products<A, 4>(tile, j, sums);
+    work.template operator()<4>(j);
+}
+
+template <class A>
+void shared_tap_products(const ProductTile<A>& tile, double* sums) {
+  for_tap_groups<A>(tile.kernel_size, [&]<int NJ>(int64_t j) HWY_ATTR {
+    Vec<A> acc[NJ];
+    sum_products<A, NJ>(tile, j, acc);
+    A products[HWY_MAX(NJ, kLanes<A>)];
+    sum_lanes<A, NJ>(acc, products);
+    const int64_t count = HWY_MIN(int64_t{NJ}, tile.kernel_size - j);
+    for (int64_t k = 0; k < count; ++k)
+      sums[j + k] += static_cast<double>(products[k]);
+  });
 }
 
 }  // namespace seqconv::internal::kernels::HWY_NAMESPACE

@@ -29,7 +29,13 @@ class StreamStepper {
     const A* const taps = taps_.data();
     sums_.fill_zero(R);
     const auto add = [&](const S* from, int64_t tap, int64_t rows) {
-      ops_.weighted_sum(from, C, taps + tap, rows, sums_.data(), R);
+      ops_.weighted_sum(
+          {.src = from,
+           .stride = C,
+           .rows = rows,
+           .taps = taps + tap,
+           .acc = sums_.data(),
+           .width = R});
     };
     if (past > 0) {
       const int64_t oldest = (now - past) % slots;

@@ -109,7 +109,12 @@ struct ConvCpu : Kind {
       if (wanted[2]) {
         auto* const sums = pointer<AccumulatorOf<S>>(grad_bias);
         kernels::bias_gradient(
-            shape, valid.data(), const_pointer<S>(grad_y), sums, cpu_execution());
+            shape,
+            valid.data(),
+            /*offsets=*/nullptr,
+            const_pointer<S>(grad_y),
+            sums,
+            cpu_execution());
       }
     });
     return {grad_x, taps.grad_logits(grad_logits), grad_bias};
