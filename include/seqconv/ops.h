@@ -4,4 +4,5 @@
 #include "seqconv/ops/cumulative_average.h"
 #include "seqconv/ops/dynamicconv.h"
 #include "seqconv/ops/lightconv.h"
+#include "seqconv/ops/short_conv.h"
 #include "seqconv/ops/talk.h"

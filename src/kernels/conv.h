@@ -5,6 +5,7 @@
 #include "kernels/bfloat16.h"
 #include "kernels/isa.h"
 #include "kernels/parallel_for.h"
+#include "seqconv/ops/activation.h"
 #include "seqconv/ops/normalization.h"
 
 /// Convolutions of few or many channels a head, with taps that all positions
@@ -59,8 +60,8 @@ struct RingState {
   int64_t position = 0;  ///< inputs already seen
 };
 
+using ops::ConvActivation;
 /// Says how sums z become outputs: y = activation(z + bias) + x.
-enum class ConvActivation { kNone, kSilu };
 struct ConvEnd {
   ConvActivation activation = ConvActivation::kNone;
   bool residual = false;  ///< adds x

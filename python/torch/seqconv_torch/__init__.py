@@ -1,5 +1,5 @@
-"""Attention-free sequence operators for PyTorch: LightConv, DynamicConv, TaLK
-and average attention.
+"""Attention-free sequence operators for PyTorch: short convolutions, LightConv,
+DynamicConv, TaLK and average attention.
 
 - `seqconv_torch.ops`: functions on tensors, with gradients, and their one-step forms.
 - `seqconv_torch.nn`: the same as `torch.nn.Module`s that own their parameters.
@@ -13,8 +13,9 @@ Tensors are [B, T, C], time in the middle.
 from seqconv_torch import convert, nn, ops
 from seqconv_torch._build import VERSION as __version__
 from seqconv_torch.convert import convert_lightconv_weight
-from seqconv_torch.nn import AverageAttention, DynamicConv, LightConv, TaLKConv
+from seqconv_torch.nn import AverageAttention, DynamicConv, LightConv, ShortConv, TaLKConv
 from seqconv_torch.ops import (
+    ShortConvState,
     average_initial_state,
     conv_initial_state,
     cumulative_average,
@@ -23,6 +24,9 @@ from seqconv_torch.ops import (
     dynamicconv_step,
     lightconv,
     lightconv_step,
+    short_conv,
+    short_conv_final_state,
+    short_conv_step,
     talk,
     talk_initial_state,
     talk_step,
@@ -32,6 +36,8 @@ __all__ = [
     "AverageAttention",
     "DynamicConv",
     "LightConv",
+    "ShortConv",
+    "ShortConvState",
     "TaLKConv",
     "__version__",
     "average_initial_state",
@@ -46,6 +52,9 @@ __all__ = [
     "lightconv_step",
     "nn",
     "ops",
+    "short_conv",
+    "short_conv_final_state",
+    "short_conv_step",
     "talk",
     "talk_initial_state",
     "talk_step",

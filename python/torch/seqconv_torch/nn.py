@@ -32,8 +32,9 @@ from seqconv_torch._mixer import (
     parameter,
     require,
 )
+from seqconv_torch._short_conv_module import ShortConv
 
-__all__ = ["AverageAttention", "DynamicConv", "LightConv", "TaLKConv"]
+__all__ = ["AverageAttention", "DynamicConv", "LightConv", "ShortConv", "TaLKConv"]
 
 
 class LightConv(Conv):

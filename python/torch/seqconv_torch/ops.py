@@ -19,12 +19,19 @@ import torch
 from torch import Tensor
 
 from seqconv_torch import _library
+from seqconv_torch._short_conv import (
+    ShortConvState,
+    short_conv,
+    short_conv_final_state,
+    short_conv_step,
+)
 
 _library.load()
 _ops = torch.ops.seqconv
 
 __all__ = [
     "NORMALIZATIONS",
+    "ShortConvState",
     "average_initial_state",
     "conv_initial_state",
     "cumulative_average",
@@ -33,6 +40,9 @@ __all__ = [
     "dynamicconv_step",
     "lightconv",
     "lightconv_step",
+    "short_conv",
+    "short_conv_final_state",
+    "short_conv_step",
     "talk",
     "talk_initial_state",
     "talk_step",

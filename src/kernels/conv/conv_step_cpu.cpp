@@ -31,11 +31,11 @@ class Stepper {
         args_.positions == nullptr || row < 0 ? args_.state.position : args_.positions[row];
     for (int64_t t = 0; t < real; ++t) {
       taps_.make(
-          {.sequence = {.row = n * shape_.steps, .valid = std::numeric_limits<int64_t>::max() / 2},
-           .first = t,
+          {.sequence =
+               {.row = n * shape_.steps + t, .valid = std::numeric_limits<int64_t>::max() / 2},
            .rows = 1,
            .heads = shape_.heads,
-           .seen = position});
+           .seen = (position + t) / shape_.dilation});
       run(row, n * shape_.steps + t, position + t);
     }
     const int64_t C = shape_.channels;

@@ -2,6 +2,7 @@
 
 #include "libtorch/ops/conv_ops.h"
 #include "libtorch/ops/cumulative_average_ops.h"
+#include "libtorch/ops/short_conv_ops.h"
 #include "libtorch/ops/talk_ops.h"
 
 /// The operators under torch.autocast. x takes the type that is asked for;
@@ -66,6 +67,62 @@ struct Autocast : Kind {
   }
 };
 
+/// An initial state takes x's type with it.
+template <at::DeviceType device>
+struct ShortConvAutocast : ShortConvKind {
+  static at::Tensor forward(const ShortConvArguments& args) {
+    const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    const at::ScalarType type = compute_type(device);
+    const at::Tensor x = cast<device>(args.x, type);
+    const auto weight = cast_beside<device>(args.weight, type),
+               dynamic = cast_beside<device>(args.dynamic, type),
+               bias = cast_beside<device>(args.bias, type);
+    const OptionalTensor state =
+        args.initial_state ? OptionalTensor(cast<device>(*args.initial_state, type)) : std::nullopt;
+    return ShortConvDispatch::forward(
+        {.op = args.op,
+         .x = x,
+         .weight = weight,
+         .dynamic = dynamic,
+         .bias = bias,
+         .initial_state = state,
+         .dilation = args.dilation,
+         .padding_left = args.padding_left,
+         .activation = args.activation,
+         .residual = args.residual,
+         .normalization = args.normalization,
+         .renormalize_edges = args.renormalize_edges,
+         .drop = args.drop,
+         .lengths = args.lengths,
+         .cu_seqlens = args.cu_seqlens,
+         .seq_idx = args.seq_idx});
+  }
+
+  static at::Tensor step(
+      const ShortConvStepArguments& args, at::Tensor& ring, at::Tensor& positions) {
+    const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    const at::ScalarType type = ring.scalar_type();
+    const at::Tensor x = cast<device>(args.x, type);
+    const auto weight = cast_beside<device>(args.weight, type),
+               dynamic = cast_beside<device>(args.dynamic, type),
+               bias = cast_beside<device>(args.bias, type);
+    return ShortConvDispatch::step(
+        {x,
+         weight,
+         dynamic,
+         bias,
+         args.dilation,
+         args.activation,
+         args.residual,
+         args.normalization,
+         args.renormalize_edges,
+         args.state_indices,
+         args.lengths},
+        ring,
+        positions);
+  }
+};
+
 template <at::DeviceType device>
 at::Tensor average_autocast(const at::Tensor& x, const OptionalTensor& lengths) {
   const ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
@@ -84,6 +141,7 @@ void register_autocast(torch::Library& m) {
   register_impl<Autocast<LightConvKind, device>>(m);
   register_impl<Autocast<DynamicConvKind, device>>(m);
   register_impl<Autocast<TalkKind, device>>(m);
+  register_impl<ShortConvAutocast<device>>(m);
   m.impl(kAverage, average_autocast<device>);
   m.impl(kAverageStep, average_step_autocast<device>);
 }

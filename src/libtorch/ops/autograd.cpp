@@ -10,10 +10,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-at::Tensor or_undefined(const OptionalTensor& tensor) {
-  return tensor.value_or(at::Tensor());
-}
-
 /// Keeps what backward takes: of a convolution x and the logits, from which taps are made again.
 void save(AutogradContext* ctx, const ConvArguments& args) {
   ctx->save_for_backward(

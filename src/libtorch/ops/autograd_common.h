@@ -13,6 +13,11 @@ inline OptionalTensor if_defined(const at::Tensor& tensor) {
   return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
 
+/// An optional as a tensor to be saved.
+inline at::Tensor or_undefined(const OptionalTensor& tensor) {
+  return tensor.value_or(at::Tensor());
+}
+
 /// Runs step() -> y, which changes `state`, below autograd, and tells autograd
 /// that the state has changed.
 template <class Step>

@@ -19,26 +19,6 @@ void check_device(const char* op, const char* name, const at::Tensor& tensor, co
   SEQCONV_CHECK_OP(op, is == wanted, "{} must be on x's device {}, but got {}", name, wanted, is);
 }
 
-void check_drop(const ConvArguments& args) {
-  const auto& [p, seed, mask] = args.drop;
-  SEQCONV_CHECK_OP(args.op, p >= 0 && p < 1, "drop_p must be in [0, 1), but got {}", p);
-  SEQCONV_CHECK_OP(
-      args.op, !seed || !mask, "either drop_seed or drop_mask must be given, but got both");
-  if (seed) {
-    check_scalar(args.op, "drop_seed", *seed);
-    check_device(args.op, "drop_seed", *seed, args.x);
-  }
-  if (mask) {
-    const bool is_static = args.logits.dim() == 2;
-    check_shape(
-        args.op,
-        is_static ? "drop_mask must be [H, K]" : "drop_mask must be [B, T, H, K]",
-        *mask,
-        args.logits.sym_sizes());
-    check_device(args.op, "drop_mask", *mask, args.x);
-  }
-}
-
 void check_logits(const ConvArguments& args) {
   const auto& [op, logits, x] = std::tie(args.op, args.logits, args.x);
   const auto sizes = logits.sym_sizes();
@@ -64,6 +44,31 @@ void check_logits(const ConvArguments& args) {
 
 }  // namespace
 
+void check_drop(
+    const char* op, const DropConnect& drop, const at::Tensor& logits, const at::Tensor& x) {
+  const auto& [p, seed, mask] = drop;
+  SEQCONV_CHECK_OP(op, p >= 0 && p < 1, "drop_p must be in [0, 1), but got {}", p);
+  SEQCONV_CHECK_OP(op, !seed || !mask, "either drop_seed or drop_mask must be given, but got both");
+  if (seed) {
+    check_scalar(op, "drop_seed", *seed);
+    check_device(op, "drop_seed", *seed, x);
+  }
+  if (mask) {
+    const bool is_static = logits.dim() == 2;
+    check_shape(
+        op,
+        is_static ? "drop_mask must be [H, K]" : "drop_mask must be [B, T, H, K]",
+        *mask,
+        logits.sym_sizes());
+    check_device(op, "drop_mask", *mask, x);
+  }
+}
+
+void check_bias(const char* op, const at::Tensor& bias, const at::Tensor& x) {
+  check_shape(op, "bias must be [C]", bias, {x.sym_size(-1)});
+  check_type_beside(op, "bias", bias, x);
+}
+
 void check(const ConvArguments& args) {
   check_input(args.op, args.x);
   check_logits(args);
@@ -73,11 +78,9 @@ void check(const ConvArguments& args) {
           !args.renormalize_edges,
       "renormalize_edges needs normalization 'softmax', but got '{}'",
       args.normalization);
-  if (args.bias) {
-    check_shape(args.op, "bias must be [C]", *args.bias, {args.x.sym_size(2)});
-    check_type_beside(args.op, "bias", *args.bias, args.x);
-  }
-  check_drop(args);
+  if (args.bias)
+    check_bias(args.op, *args.bias, args.x);
+  check_drop(args.op, args.drop, args.logits, args.x);
   check_lengths(args.op, args.lengths, args.x);
 }
 
@@ -91,6 +94,10 @@ void check_step(const ConvArguments& args, const at::Tensor& state, const at::Te
 
 void check_input(const char* op, const at::Tensor& x) {
   SEQCONV_CHECK_OP(op, x.dim() == 3, "x must be [B, T, C], but got {}", x.sym_sizes());
+  check_storage(op, x);
+}
+
+void check_storage(const char* op, const at::Tensor& x) {
   // The CPU has no kernels for float16, a CUDA device none for float64.
   const auto type = x.scalar_type();
   const bool cpu = x.device().is_cpu(), cuda = x.device().is_cuda();
@@ -135,17 +142,26 @@ void check_lengths(const char* op, const OptionalTensor& lengths, const at::Tens
   if (!lengths)
     return;
   check_shape(op, "lengths must be [B]", *lengths, {x.sym_size(0)});
-  const auto type = lengths->scalar_type();
+  check_integers(op, "lengths", *lengths, x);
+}
+
+void check_integers(
+    const char* op, const char* name, const at::Tensor& integers, const at::Tensor& x) {
+  const auto type = integers.scalar_type();
   SEQCONV_CHECK_OP(
-      op, type == at::kLong || type == at::kInt, "lengths must be Long or Int, but got {}", type);
-  check_device(op, "lengths", *lengths, x);
+      op, type == at::kLong || type == at::kInt, "{} must be Long or Int, but got {}", name, type);
+  check_device(op, name, integers, x);
+}
+
+void check_type_as(const char* op, const char* name, const at::Tensor& other, const at::Tensor& x) {
+  const auto is = other.scalar_type(), type = x.scalar_type();
+  SEQCONV_CHECK_OP(op, is == type, "{} must have x's type {}, but got {}", name, type, is);
+  check_device(op, name, other, x);
 }
 
 void check_gradient(const char* op, const at::Tensor& grad, const at::Tensor& of) {
   check_shape(op, "the gradient must be as x", grad, of.sym_sizes());
-  const auto is = grad.scalar_type(), type = of.scalar_type();
-  SEQCONV_CHECK_OP(op, is == type, "the gradient must have x's type {}, but got {}", type, is);
-  check_device(op, "the gradient", grad, of);
+  check_type_as(op, "the gradient", grad, of);
 }
 
 void check_new_inputs(const char* op, const at::Tensor& x) {
@@ -180,9 +196,7 @@ void check_state(
       x.sym_size(0),
       x.sym_size(2),
       state.sym_sizes());
-  const auto is = state.scalar_type(), type = x.scalar_type();
-  SEQCONV_CHECK_OP(op, is == type, "state must have x's type {}, but got {}", type, is);
-  check_device(op, "state", state, x);
+  check_type_as(op, "state", state, x);
   check_position(op, position, x);
 }
 

@@ -61,6 +61,18 @@ void check_step(const ConvArguments& args, const at::Tensor& state, const at::Te
 
 /// x is [B, T, C] of a floating type that kernels know.
 void check_input(const char* op, const at::Tensor& x);
+/// x is of a floating type that kernels of its device know.
+void check_storage(const char* op, const at::Tensor& x);
+/// `other` has x's type and device.
+void check_type_as(const char* op, const char* name, const at::Tensor& other, const at::Tensor& x);
+/// Integers are int64 or int32 on x's device.
+void check_integers(
+    const char* op, const char* name, const at::Tensor& integers, const at::Tensor& x);
+/// A bias is [C] of a type beside x's.
+void check_bias(const char* op, const at::Tensor& bias, const at::Tensor& x);
+/// DropConnect of taps from `logits`: p, and a seed or a mask as these.
+void check_drop(
+    const char* op, const DropConnect& drop, const at::Tensor& logits, const at::Tensor& x);
 /// `other` has x's type (or float32 beside 16 bits) and device.
 void check_type_beside(
     const char* op, const char* name, const at::Tensor& other, const at::Tensor& x);

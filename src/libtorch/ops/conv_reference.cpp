@@ -7,42 +7,25 @@
 #include "libtorch/ops/kernel_arguments.h"
 #include "seqconv/ops/dynamicconv.h"
 #include "seqconv/ops/lightconv.h"
+#include "seqconv/ops/short_conv.h"
 
 namespace seqconv::ops {
 namespace {
 
-/// y[t] = bias + sum_j taps[t, j] * x[t - padding_left + j] in tensor algebra,
-/// with lengths. taps [B, T, H, K] or [1, 1, H, K].
-at::Tensor convolve_reference(
-    const at::Tensor& x, const at::Tensor& taps, const ConvOptions& options) {
-  const auto& [padding, bias, lengths] =
-      std::tie(options.padding_left, options.bias, options.lengths);
-  const int64_t T = x.size(1), R = x.size(2) / taps.size(2), K = taps.size(3);
-  const at::Tensor wide = x.to(accumulator_type(x.scalar_type()));
-  const at::Tensor mask = lengths ? length_mask(wide, *lengths) : at::ones({}, wide.options());
-  const at::Tensor padded =
-      at::constant_pad_nd(wide * mask, {0, 0, padding, K - 1 - padding});  // [B, T+K-1, C]
-  at::Tensor y = at::zeros_like(wide);
-  for (int64_t j = 0; j < K; ++j) {
-    const at::Tensor tap = taps.select(3, j).repeat_interleave(R, 2);  // [B, T, C]
-    y = y + tap * padded.narrow(1, j, T);
-  }
-  return ((bias ? y + *bias : y) * mask).to(x.scalar_type());
-}
-
-/// Taps [B, T, H, K] of every position of x from logits that broadcast to
-/// that: softmax over the taps that meet an input.
+/// Taps [B, T, H, K] of every position of x from logits that broadcast to that:
+/// softmax over the taps that meet an input, of which `seen` are before x.
 at::Tensor renormalized_reference(
-    const at::Tensor& logits, const at::Tensor& x, const ConvOptions& options) {
+    const at::Tensor& logits, const at::Tensor& x, int64_t seen, const ShortConvOptions& options) {
   const OptionalTensor& lengths = options.lengths;
   const int64_t B = x.size(0), T = x.size(1), K = logits.size(3);
   const auto integers = at::TensorOptions(at::kLong).device(x.device());
   const at::Tensor length = lengths ? lengths->view({B, 1, 1}) : at::full({B, 1, 1}, T, integers);
   const at::Tensor t = at::arange(T, integers).view({1, T, 1});
-  const at::Tensor s = t - options.padding_left + at::arange(K, integers);  // [1, T, K]
+  const at::Tensor taps = at::arange(K, integers) - options.padding_left.value_or(K - 1);
+  const at::Tensor s = t + taps * options.dilation;  // [1, T, K]
   // Positions of padding are never looked at: any taps will do.
   const at::Tensor meets = at::logical_or(
-      at::logical_and(s.ge(0), s.lt(length)),
+      at::logical_and(s.ge(-seen), s.lt(length)),
       t.ge(length));  // [B, T, K]
   const at::Tensor wide = logits.to(accumulator_type(logits.scalar_type()));
   return wide
@@ -50,53 +33,158 @@ at::Tensor renormalized_reference(
       .softmax(-1);
 }
 
-/// DropConnect on taps of any shape, by the definition in base/random.h.
-at::Tensor drop_reference(const at::Tensor& taps, const DropConnect& drop) {
-  const bool seeded = drop.seed && drop.p > 0;
-  if (!seeded && !drop.mask)
-    return taps;
-  at::Tensor kept;
-  if (drop.mask) {
-    kept = drop.mask->ne(0);
-  } else {
-    kept = at::empty(taps.sizes(), at::kBool);
-    bool* const out = kept.mutable_data_ptr<bool>();
-    const auto seed = static_cast<uint64_t>(drop.seed->item<int64_t>());
-    for (int64_t i = 0; i < kept.numel(); ++i)
-      out[i] = random_word(seed, static_cast<uint64_t>(i)) >= drop_threshold(drop.p);
-  }
-  return taps * kept.to(taps.options()) / (1.0 - drop.p);
+/// DropConnect with a mask for taps of these sizes instead of a seed, by the
+/// definition in base/random.h.
+DropConnect drawn(const DropConnect& drop, at::IntArrayRef sizes) {
+  if (!drop.seed)
+    return drop;
+  const at::Tensor kept = at::ones(sizes, at::kBool);
+  bool* const out = kept.mutable_data_ptr<bool>();
+  const auto seed = static_cast<uint64_t>(drop.seed->item<int64_t>());
+  for (int64_t i = 0; drop.p > 0 && i < kept.numel(); ++i)
+    out[i] = random_word(seed, static_cast<uint64_t>(i)) >= drop_threshold(drop.p);
+  return {.p = drop.p, .mask = kept};
 }
 
-/// Both references. logits [B, T, H, K] or [1, 1, H, K]; `dropped` applies DropConnect to taps.
-template <class Dropped>
-at::Tensor reference(
-    const at::Tensor& x,
-    const at::Tensor& logits,
-    const ConvOptions& options,
-    const Dropped& dropped) {
-  const at::Tensor normalized = options.renormalize_edges
-      ? renormalized_reference(logits, x, options)
+/// DropConnect on taps of any shape.
+at::Tensor drop_reference(const at::Tensor& taps, const DropConnect& drop) {
+  const DropConnect kept = drawn(drop, taps.sizes());
+  return kept.mask ? taps * kept.mask->ne(0).to(taps.options()) / (1.0 - drop.p) : taps;
+}
+
+/// Normalised and dropped taps [B, T, H, K], or [1, 1, G, K] of static ones.
+at::Tensor taps_reference(const at::Tensor& x, int64_t seen, const ShortConvOptions& options) {
+  const at::Tensor logits =
+      options.dynamic ? *options.dynamic : options.weight->unsqueeze(0).unsqueeze(0);
+  const at::Tensor taps = options.renormalize_edges
+      ? renormalized_reference(logits, x, seen, options)
       : normalize_reference(logits, options.normalization);
-  return convolve_reference(x, dropped(normalized), options);
+  if (options.dynamic)
+    return drop_reference(taps, options.drop);
+  // One mask for all positions: drawn on ones of the weight's shape.
+  return taps * drop_reference(at::ones_like(*options.weight, taps.options()), options.drop);
+}
+
+/// The sequences of a packed call, one after the other.
+at::Tensor packed_reference(const at::Tensor& x, const ShortConvOptions& options) {
+  const at::Tensor offsets = options.cu_seqlens->to(at::kLong);
+  const int64_t axis = x.dim() - 2;
+  const auto part = [&](const OptionalTensor& tensor, int64_t first, int64_t length) {
+    if (!tensor)
+      return OptionalTensor();
+    const at::Tensor rows = tensor->narrow(axis, first, length);
+    return OptionalTensor(axis == 0 ? rows.unsqueeze(0) : rows);
+  };
+  std::vector<at::Tensor> all;
+  for (int64_t b = 0; b + 1 < offsets.numel(); ++b) {
+    const auto first = offsets[b].item<int64_t>();
+    const auto length = offsets[b + 1].item<int64_t>() - first;
+    ShortConvOptions one = options;
+    one.cu_seqlens.reset();
+    one.dynamic = part(options.dynamic, first, length);
+    if (options.drop.mask && options.dynamic)
+      one.drop.mask = part(options.drop.mask, first, length);
+    if (options.initial_state)
+      one.initial_state = options.initial_state->narrow(0, b, 1);
+    const at::Tensor y = short_conv_reference(*part(x, first, length), one);
+    all.push_back(axis == 0 ? y.squeeze(0) : y);
+  }
+  return all.empty() ? at::empty_like(x) : at::cat(all, axis);
+}
+
+/// The sequences of rows whose positions have numbers, one after the other.
+at::Tensor numbered_reference(const at::Tensor& x, const ShortConvOptions& options) {
+  const at::Tensor numbers = options.seq_idx->to(at::kLong);
+  std::vector<at::Tensor> rows;
+  for (int64_t b = 0; b < x.size(0); ++b) {
+    std::vector<at::Tensor> all;
+    for (int64_t t = 0, length = 0; t < x.size(1); t += length) {
+      const auto number = numbers[b][t].item<int64_t>();
+      length = 1;
+      while (t + length < x.size(1) && numbers[b][t + length].item<int64_t>() == number)
+        ++length;
+      const auto part = [&](const at::Tensor& of) {
+        return of.narrow(0, b, 1).narrow(1, t, length);
+      };
+      ShortConvOptions one = options;
+      one.seq_idx.reset();
+      if (options.dynamic)
+        one.dynamic = part(*options.dynamic);
+      if (options.drop.mask && options.dynamic)
+        one.drop.mask = part(*options.drop.mask);
+      if (options.initial_state)
+        one.initial_state =
+            t == 0 ? OptionalTensor(options.initial_state->narrow(0, b, 1)) : std::nullopt;
+      all.push_back(number < 0 ? at::zeros_like(part(x)) : short_conv_reference(part(x), one));
+    }
+    rows.push_back(all.empty() ? x.narrow(0, b, 1) : at::cat(all, 1));
+  }
+  return rows.empty() ? at::empty_like(x) : at::cat(rows);
+}
+
+/// Options of lightconv or dynamicconv as those of short_conv.
+ShortConvOptions short_conv_options(const ConvOptions& options) {
+  return {
+      .bias = options.bias,
+      .padding_left = options.padding_left,
+      .normalization = options.normalization,
+      .renormalize_edges = options.renormalize_edges,
+      .drop = options.drop,
+      .lengths = options.lengths};
 }
 
 }  // namespace
 
+at::Tensor short_conv_reference(const at::Tensor& x, const ShortConvOptions& options) {
+  if (options.cu_seqlens || options.seq_idx) {
+    ShortConvOptions masked = options;  // which taps are dropped depends on all rows
+    if (options.dynamic)
+      masked.drop = drawn(options.drop, options.dynamic->sizes());
+    return options.cu_seqlens ? packed_reference(x, masked) : numbered_reference(x, masked);
+  }
+  const auto& [lengths, state] = std::tie(options.lengths, options.initial_state);
+  const at::Tensor wide = x.to(accumulator_type(x.scalar_type()));
+  const at::Tensor mask = lengths ? length_mask(wide, *lengths) : at::ones({}, wide.options());
+  const int64_t T = x.size(1), C = x.size(2), D = options.dilation;
+  const at::Tensor taps = taps_reference(x, state ? state->size(1) : 0, options);
+  const int64_t K = taps.size(3), left = options.padding_left.value_or(K - 1);
+  at::Tensor padded = wide * mask;
+  if (state)  // only causal ones have it
+    padded = at::cat({state->to(wide.scalar_type()), padded}, 1);
+  else
+    padded = at::constant_pad_nd(padded, {0, 0, left * D, (K - 1 - left) * D});  // [B, .., C]
+  // All taps at once: the gradient of one alone would be as large as that of all.
+  const auto each = taps.unbind(3);  // K of [B, T, H]
+  const auto added =
+      options.dynamic && options.weight ? options.weight->unbind(1) : std::vector<at::Tensor>();
+  at::Tensor z = at::zeros_like(wide);
+  for (size_t j = 0; j < each.size(); ++j) {
+    at::Tensor tap = each[j].repeat_interleave(C / taps.size(2), 2);  // [B, T, C]
+    if (!added.empty())
+      tap = tap + added[j].repeat_interleave(C / options.weight->size(0));
+    z = z + tap * padded.narrow(1, static_cast<int64_t>(j) * D, T);
+  }
+  if (options.bias)
+    z = z + *options.bias;
+  if (options.activation == ConvActivation::kSilu)
+    z = z * z.sigmoid();
+  if (options.residual)
+    z = z + wide;
+  return (z * mask).to(x.scalar_type());
+}
+
 at::Tensor lightconv_reference(
     const at::Tensor& x, const at::Tensor& weight, const ConvOptions& options) {
-  const at::Tensor logits = weight.unsqueeze(0).unsqueeze(0);  // [1, 1, H, K]
-  return reference(x, logits, options, [&](const at::Tensor& taps) {
-    // One mask for all positions: drawn on ones of the weight's shape.
-    return taps * drop_reference(at::ones_like(weight, taps.options()), options.drop);
-  });
+  ShortConvOptions taps = short_conv_options(options);
+  taps.weight = weight;
+  return short_conv_reference(x, taps);
 }
 
 at::Tensor dynamicconv_reference(
     const at::Tensor& x, const at::Tensor& logits, const ConvOptions& options) {
-  return reference(x, logits, options, [&](const at::Tensor& taps) {
-    return drop_reference(taps, options.drop);  // [B, T, H, K]
-  });
+  ShortConvOptions taps = short_conv_options(options);
+  taps.dynamic = logits;
+  return short_conv_reference(x, taps);
 }
 
 at::Tensor normalize_reference(const at::Tensor& logits, Normalization normalization) {

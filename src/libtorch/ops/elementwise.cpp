@@ -175,7 +175,7 @@ class GluFunction : public torch::autograd::Function<GluFunction> {
   }
 };
 
-void check_lengths(const at::Tensor& x, const at::Tensor& lengths) {
+void check_glu_lengths(const at::Tensor& x, const at::Tensor& lengths) {
   SEQCONV_CHECK_OP(
       "glu", x.dim() == 3, "x must be [B, T, 2C] when lengths are given, but got {}", x.sizes());
   SEQCONV_CHECK_OP(
@@ -237,7 +237,7 @@ at::Tensor glu(const at::Tensor& x, const std::optional<at::Tensor>& lengths) {
       "the last axis of x must be even, but got x {}",
       x.sizes());
   if (lengths)
-    check_lengths(x, *lengths);
+    check_glu_lengths(x, *lengths);
   if (!has_kernel(x))
     return glu_reference(x, lengths);
   return GluFunction::apply(x, lengths ? std::optional(dense_lengths(lengths)) : std::nullopt);

@@ -7,23 +7,32 @@ namespace {
 
 /// Logits that are zero at padding: what lies there must not become a gradient
 /// that is not a number.
-at::Tensor real_logits(const ConvArguments& args) {
-  if (args.logits.dim() < 4 || !args.lengths)
-    return args.logits;
-  const at::Tensor padding = length_mask(args.x, *args.lengths).eq(0);
-  return args.logits.masked_fill(padding.unsqueeze(3), 0);  // [B, T, H, K]
+at::Tensor real_logits(const at::Tensor& logits, const at::Tensor& padding) {
+  if (logits.dim() == 2 || !padding.defined())
+    return logits;
+  return logits.masked_fill(padding.unsqueeze(-1).unsqueeze(-1), 0);  // [B, T, H, K]
+}
+
+at::Tensor padding_of(const ConvArguments& args) {
+  return args.lengths ? length_mask(args.x, *args.lengths).squeeze(2).eq(0) : at::Tensor();
 }
 
 }  // namespace
 
 KernelTaps::KernelTaps(const ConvArguments& args)
-    : normalization_(parse_normalization(args.op, args.normalization)),
-      type_(args.logits.scalar_type()) {
+    : KernelTaps(args.op, args.logits, args.normalization, padding_of(args)) {}
+
+KernelTaps::KernelTaps(
+    const char* op,
+    const at::Tensor& logits,
+    std::string_view normalization,
+    const at::Tensor& padding)
+    : normalization_(parse_normalization(op, normalization)), type_(logits.scalar_type()) {
   if (normalized_before()) {
-    logits_ = real_logits(args);
+    logits_ = real_logits(logits, padding);
     taps_ = normalize_reference(logits_, normalization_).contiguous();
   } else {
-    taps_ = args.logits.contiguous();
+    taps_ = logits.contiguous();
   }
 }
 

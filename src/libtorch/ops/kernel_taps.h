@@ -10,6 +10,13 @@ class KernelTaps {
  public:
   /// args: checked.
   explicit KernelTaps(const ConvArguments& args);
+  /// logits [G, K], or [.., H, K] of positions of which `padding` [..], true or
+  /// undefined, are not real.
+  KernelTaps(
+      const char* op,
+      const at::Tensor& logits,
+      std::string_view normalization,
+      const at::Tensor& padding);
 
   /// True if get() holds logits of a softmax, false if it holds taps.
   bool softmax() const { return normalization_ == Normalization::kSoftmax; }

@@ -9,6 +9,7 @@
 
 #include "libtorch/ops/conv_ops.h"
 #include "libtorch/ops/cumulative_average_ops.h"
+#include "libtorch/ops/short_conv_ops.h"
 #include "libtorch/ops/talk_ops.h"
 
 /// Steps under torch.vmap. Its own loop takes no operator that changes one of
@@ -92,7 +93,11 @@ void step_mapped(const c10::OperatorHandle& op, Stack* stack) {
 
 TORCH_LIBRARY_IMPL(seqconv, FuncTorchBatched, m) {
   for (const char* const name :
-       {LightConvKind::kStep, DynamicConvKind::kStep, TalkKind::kStep, kAverageStep})
+       {LightConvKind::kStep,
+        DynamicConvKind::kStep,
+        TalkKind::kStep,
+        kAverageStep,
+        kShortConvStep})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&step_mapped>());
 }
 
