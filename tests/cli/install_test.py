@@ -24,7 +24,8 @@ HEADERS = {
     *(f"seqconv/{name}.h" for name in (
         "ops", "requests", "runtime", "runtime_inline", "seqconv", "version")),
     *(f"seqconv/ops/{name}.h" for name in (
-        "conv_options", "cumulative_average", "dynamicconv", "lightconv", "normalization", "talk")),
+        "activation", "conv_options", "cumulative_average", "dynamicconv", "lightconv",
+        "normalization", "short_conv", "talk")),
 }
 
 
