@@ -142,6 +142,7 @@ struct ConvStep {
   RingState<S> state;
   const int64_t* rows = nullptr;       ///< [N], of the ring, or null: row n; < 0: none
   const int64_t* positions = nullptr;  ///< of the ring's rows, or null: state.position
+  int64_t position_stride = 1;         ///< from one to the next
   const int64_t* lengths = nullptr;    ///< [N] or null
   StaticTaps<const AccumulatorOf<S>> added = {};
   ConvEnd end = {};

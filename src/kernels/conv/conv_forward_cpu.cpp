@@ -26,9 +26,15 @@ class ForwardPlaces {
   void operator()(const ConvPlace& at) {
     const ConvShape& shape = args_.shape;
     const int64_t C = shape.channels, R = shape.head_channels();
-    const int64_t real = at.real(), step = rows_of_taps(at);
+    const int64_t real = at.real(), step = rows_of_taps(at), heads = heads_of_taps(at);
+    ConvPlace some = at;
+    // Rows as a whole, as their memory lies, and what is made of them by groups.
     for (int64_t t = 0; t < real; t += step)
-      convolve(at, at.first + t, std::min(step, real - t));
+      for (int64_t h = 0; h < at.heads; h += heads) {
+        some.head = at.head + h;
+        some.heads = std::min(heads, at.heads - h);
+        convolve(some, at.first + t, std::min(step, real - t));
+      }
     zero_rows(
         args_.y + at.sequence.at(at.first) * C + at.head * R,
         at.sequence.stride * C,
@@ -43,6 +49,11 @@ class ForwardPlaces {
     if (taps_.shared())
       return at.rows;
     return taps_.by_channel() ? kChannelTapRows : rows_together(at.heads * taps_.pitch());
+  }
+
+  /// Heads of a place whose taps are made together.
+  int64_t heads_of_taps(const ConvPlace& at) const {
+    return taps_.by_channel() && !taps_.shared() ? heads_of_channel_taps(args_.shape) : at.heads;
   }
 
   /// Positions [first, first + rows) of a place.
@@ -84,10 +95,7 @@ void conv_forward(
   const ConvShape& shape = args.shape;
   const Sequences sequences{shape, args.lengths, args.offsets};
   const bool few = few_channels<A>(shape, conv_kernels<A, A>(run.isa));
-  const PlaceGrid grid(
-      sequences,
-      forward_rows(sequences),
-      few && !logits.shared() ? heads_of_channel_taps(shape) : heads_of_rows(shape));
+  const PlaceGrid grid(sequences, forward_rows(sequences), heads_of_rows(shape));
   const AddedTaps<A> added(shape, args.added, run.isa);
   const CacheUse cache = cache_use(
       run,

@@ -27,8 +27,9 @@ class Stepper {
     const int64_t row = args_.rows == nullptr ? n : args_.rows[n];
     const int64_t given = args_.lengths == nullptr ? shape_.steps : args_.lengths[n];
     const int64_t real = row < 0 ? 0 : given;
-    const int64_t position =
-        args_.positions == nullptr || row < 0 ? args_.state.position : args_.positions[row];
+    const int64_t position = args_.positions == nullptr || row < 0
+        ? args_.state.position
+        : args_.positions[row * args_.position_stride];
     for (int64_t t = 0; t < real; ++t) {
       taps_.make(
           {.sequence =

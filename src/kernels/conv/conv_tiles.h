@@ -147,13 +147,15 @@ inline int64_t heads_of_rows(const ConvShape& shape) {
   return heads_of_channels(shape, 1024);
 }
 
-/// Rows of a place with taps of every position and channel that are made
-/// together, and its heads: their taps stay in the first-level cache.
+/// Rows with taps of every position and channel that are made together, and heads:
+/// their taps stay in the first-level cache, and their channels begin at lines.
 inline constexpr int64_t kChannelTapRows = 8;
 inline int64_t heads_of_channel_taps(const ConvShape& shape) {
   constexpr int64_t kTaps = 1 << 13, kFewest = 64;
-  return heads_of_channels(
+  const int64_t heads = heads_of_channels(
       shape, std::clamp<int64_t>(kTaps / kChannelTapRows / shape.kernel_size, kFewest, 1024));
+  const int64_t unit = kTapSlack / std::gcd(kTapSlack, shape.head_channels());
+  return ceil_div(heads, unit) * unit;
 }
 
 /// Heads of a place of tile_rows(K) in a backward pass: as many as leave their

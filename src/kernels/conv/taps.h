@@ -65,10 +65,12 @@ inline int64_t channel_pitch(int64_t channels) {
 /// `head_stride` apart, [channels], filled up with the last one.
 template <class A>
 std::vector<TapIndex<A>> tap_places(int64_t channels, int64_t R, int64_t head_stride) {
-  std::vector<TapIndex<A>> places(static_cast<size_t>(channel_pitch(channels)));
-  for (size_t c = 0; c < places.size(); ++c)
-    places[c] =
-        static_cast<TapIndex<A>>(std::min(static_cast<int64_t>(c), channels - 1) / R * head_stride);
+  std::vector<TapIndex<A>> places;
+  const auto count = static_cast<size_t>(channel_pitch(channels));
+  places.reserve(count);
+  for (int64_t h = 0; h < channels / R; ++h)
+    places.insert(places.end(), static_cast<size_t>(R), static_cast<TapIndex<A>>(h * head_stride));
+  places.resize(count, places.back());
   return places;
 }
 

@@ -159,7 +159,7 @@ ShortConvGradients backward(
 /// Rows of a ring that a step goes on with, their positions, and real inputs.
 struct StepRows {
   at::Tensor rows;       ///< [N] or undefined
-  at::Tensor positions;  ///< [M] or undefined: `position`
+  at::Tensor positions;  ///< [M, 2], dense, or undefined: `position`
   int64_t position = 0;
   at::Tensor lengths;  ///< [N] or undefined
 };
@@ -191,6 +191,7 @@ at::Tensor step(const ShortConvArguments& args, at::Tensor& state, const StepRow
         .state = {.data = pointer<S>(ring), .slots = ring.size(1), .position = rows.position},
         .rows = const_pointer<int64_t>(rows.rows),
         .positions = const_pointer<int64_t>(rows.positions),
+        .position_stride = 2,
         .lengths = const_pointer<int64_t>(rows.lengths),
         .added = pass.added,
         .end = pass.end,
@@ -249,20 +250,20 @@ struct ShortConvCpu : ShortConvKind {
     const LengthValues lengths(kShortConvStep, args.lengths, args.x);
     StepRows rows{
         .rows = dense_lengths(args.state_indices),
-        .positions = positions.select(1, 0).contiguous(),
+        .positions = positions.contiguous(),
         .lengths = dense_lengths(args.lengths)};
     if (rows.rows.defined())
       check_rows(rows.rows, ring.size(0));
     const at::Tensor y = ops::step(args.whole(kShortConvStep), ring, rows);
-    advance(args.x, rows, positions);
+    advance(args.x, rows);
+    write_back(rows.positions, positions);
     return y;
   }
 
  private:
   /// Moves rows on by their real inputs.
-  static void advance(const at::Tensor& x, const StepRows& rows, at::Tensor& positions) {
-    const at::Tensor dense = positions.contiguous();
-    auto* const at = dense.mutable_data_ptr<int64_t>();
+  static void advance(const at::Tensor& x, const StepRows& rows) {
+    auto* const at = rows.positions.mutable_data_ptr<int64_t>();
     const auto* const row = const_pointer<int64_t>(rows.rows);
     const auto* const length = const_pointer<int64_t>(rows.lengths);
     for (int64_t n = 0; n < x.size(0); ++n) {
@@ -272,7 +273,6 @@ struct ShortConvCpu : ShortConvKind {
       at[2 * m] += length == nullptr ? x.size(1) : length[n];
       at[2 * m + 1] = std::max(at[2 * m + 1], at[2 * m]);
     }
-    write_back(dense, positions);
   }
 };
 

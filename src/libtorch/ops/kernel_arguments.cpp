@@ -45,6 +45,9 @@ at::ScalarType accumulator_type(at::ScalarType type) {
 }
 
 at::Tensor accumulated(const at::Tensor& tensor) {
+  // A step has few microseconds, of which each call of the dispatcher takes some.
+  if (tensor.scalar_type() == accumulator_type(tensor.scalar_type()) && tensor.is_contiguous())
+    return tensor;
   return tensor.to(accumulator_type(tensor.scalar_type())).contiguous();
 }
 
