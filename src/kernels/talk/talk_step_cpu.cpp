@@ -80,6 +80,15 @@ class StreamStepper {
 template <class S, class O>
 void talk_step(const TalkStep<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
+  const auto& together = talk_heads_kernels<S, O>(run.isa);
+  if (shape.head_channels() < together.lanes) {
+    const auto body = [&](int64_t begin, int64_t end) { together.step(args, begin, end); };
+    run.parallel_for(
+        shape.batch * talk_head_groups(shape),
+        grain_for(shape.steps * kTalkTogether * args.state.slots),
+        std::cref(body));
+    return;
+  }
   const auto body = [&](int64_t begin, int64_t end) {
     StreamStepper<S, O> stepper(args, run.isa);
     for (int64_t item = begin; item < end; ++item)
