@@ -12,7 +12,7 @@ class TalkHeads : public testing::TalkTest {};
 INSTANTIATE_TEST_SUITE_P(Isas, TalkHeads, ::testing::ValuesIn(supported_isas()), testing::isa_name);
 
 // Vectors hold channels of several heads: all of whole groups, and of what is left.
-constexpr std::pair<int64_t, int64_t> kNarrow[] = {
+constexpr std::pair<int64_t, int64_t> kManyHeads[] = {
     {64, 64},
     {81, 81},
     {64, 32},
@@ -30,24 +30,24 @@ constexpr std::pair<int64_t, int64_t> kNarrow[] = {
     {75, 5}};
 
 TEST_P(TalkHeads, EqualSumsOverWindowsOfNarrowHeads) {
-  for (const auto& [C, H] : kNarrow)
+  for (const auto& [C, H] : kManyHeads)
     for (const auto& [left, right] : {std::pair<int64_t, int64_t>{7, 0}, {5, 9}, {31, 31}})
       for (const int64_t T : {40, 270})
         expect_plain_everywhere({.shape = {2, T, C, H, left, right}, .lengths = {T, T / 2 - 3}});
 }
 
 TEST_P(TalkHeads, EqualSumsOverWindowsOfNarrowHeadsThatEndBeforeTheyBegin) {
-  for (const auto& [C, H] : kNarrow)
+  for (const auto& [C, H] : kManyHeads)
     expect_plain_everywhere({.shape = {1, 270, C, H, 9, 4}, .max = 1.5, .min = -1});
 }
 
 TEST_P(TalkHeads, EqualSumsOverWindowsOfNarrowHeadsWhereNothingStaysInTheCache) {
-  for (const auto& [C, H] : kNarrow)
+  for (const auto& [C, H] : kManyHeads)
     expect_plain_everywhere({.shape = {2, 260, C, H, 15, 3}, .streams_from = 1});
 }
 
 TEST_P(TalkHeads, NarrowHeadsHaveTheSameBitsForAnyNumberOfThreads) {
-  for (const auto& [C, H] : kNarrow) {
+  for (const auto& [C, H] : kManyHeads) {
     ReferenceTalk plain = plain_of({.shape = {2, 600, C, H, 15, 31}, .lengths = {600, 333}});
     for (double& x : plain.x)
       x *= 1.1;  // sums that are not exact
@@ -92,6 +92,44 @@ TEST_P(TalkHeads, ANarrowHeadHasTheSameBitsWhateverHeadsAreBesideIt) {
         for (const int64_t from : {2 * T * R, 2 * T * R + T})
           EXPECT_EQ(own[place(from + t)], together[place((from + t) * kHeads + head)]);
       }
+    }
+  }
+}
+
+TEST_P(TalkHeads, ARowIsTheStepOfAStream) {
+  for (const auto& [C, H] : kManyHeads) {
+    if (!has_talk_row(C / H, GetParam()))
+      continue;
+    for (const auto& [reach, count] :
+         {std::pair<int64_t, int64_t>{7, 8}, {31, 32}, {31, 5}, {4, 1}}) {
+      ReferenceTalk plain = plain_of({.shape = {1, count, C, H, reach, 0}, .max = 1.3});
+      for (double& x : plain.x)
+        x *= 1.1;
+      const auto x = testing::stored<float>(plain.x), left = testing::stored<float>(plain.left);
+      std::vector<float> stepped(x.size()), ring(place(reach * C)), y(place(C));
+      const TalkShape one{1, count, C, H, reach, 0};
+      talk_step(
+          TalkStep<float, float>{
+              .shape = one,
+              .x = x.data(),
+              .offset_left = left.data(),
+              .state = {ring.data(), reach, 0},
+              .y = stepped.data()},
+          {testing::serial, GetParam()});
+      std::vector<std::vector<float>> rows;
+      std::vector<const float*> pointers;
+      for (int64_t t = 0; t < count; ++t)
+        rows.emplace_back(x.begin() + t * C, x.begin() + (t + 1) * C);
+      for (const auto& row : rows)
+        pointers.push_back(row.data());
+      talk_row(
+          {.shape = {1, 1, C, H, reach, 0},
+           .rows = pointers.data(),
+           .count = count,
+           .offset_left = left.data() + (count - 1) * H,
+           .y = y.data()},
+          GetParam());
+      EXPECT_EQ(y, std::vector<float>(stepped.end() - C, stepped.end())) << C << " " << H;
     }
   }
 }

@@ -24,11 +24,15 @@ class HeadLanes {
   static constexpr int64_t kHeads = kTalkTogether + L;
 
   HeadLanes(int64_t heads, int64_t head_channels) : alone_(head_channels == 1) {
+    int64_t own = 0, left = head_channels;  // without divisions, which a step would feel
     for (int64_t c = 0; c < kTalkTogether; ++c) {
-      const int64_t first = HWY_MIN(c / L * L / head_channels, heads - 1);
-      const int64_t own = HWY_MIN(c / head_channels, heads - 1);
-      first_[c / L] = first;
-      lookup_[c] = static_cast<hn::TFromD<IntTag<A>>>(own - first);
+      if (c % L == 0)
+        first_[c / L] = own;
+      lookup_[c] = static_cast<hn::TFromD<IntTag<A>>>(own - first_[c / L]);
+      if (--left == 0 && own + 1 < heads) {
+        ++own;
+        left = head_channels;
+      }
     }
   }
 

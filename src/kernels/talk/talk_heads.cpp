@@ -22,7 +22,8 @@ struct Tables {
         .lanes = kLanes<AccumulatorOf<S>>,
         .forward = forward_heads<S, O>,
         .backward = backward_heads<S, O>,
-        .step = step_heads<S, O>};
+        .step = step_heads<S, O>,
+        .row = row_of_heads<S, O>};
 #endif
     return kTable;
   }

@@ -82,6 +82,7 @@ struct TalkHeadsKernels {
   bool (*backward)(const TalkHeadsGradTile<S, O>& tile) = nullptr;
   /// Items begin .. end-1 of all streams' groups of heads, groups fastest.
   void (*step)(const TalkStep<S, O>& args, int64_t begin, int64_t end) = nullptr;
+  void (*row)(const TalkRow<S, O>& args) = nullptr;
 };
 
 template <class S, class O>

@@ -13,25 +13,47 @@ HWY_BEFORE_NAMESPACE();
 namespace seqconv::internal::kernels::HWY_NAMESPACE {
 #if HWY_TARGET != HWY_SCALAR
 
+/// Sums of the last inputs of some heads at a position.
 template <class S, class O, class A = AccumulatorOf<S>>
-class StepHeads {
+class PastSums {
  public:
-  explicit StepHeads(const TalkStep<S, O>& args)
-      : args_(args),
-        groups_(talk_head_groups(args.shape)),
-        scale_(A(1) / static_cast<A>(args.shape.window())),
-        lanes_{lanes_of(args.shape, 0), lanes_of(args.shape, groups_ - 1)} {}
+  PastSums(const TalkShape& shape)
+      : groups_(talk_head_groups(shape)),
+        max_left_(static_cast<A>(shape.max_left)),
+        scale_(A(1) / static_cast<A>(shape.window())),
+        lanes_{lanes_of(shape, 0), lanes_of(shape, groups_ - 1)} {}
 
-  void run(int64_t item) {
-    const int64_t row = item / groups_, group = item % groups_;
-    const TalkHeadGroup heads = talk_head_group(args_.shape, group);
-    for (int64_t t = 0; t < args_.shape.steps; ++t) {
-      const int64_t position = row * args_.shape.steps + t;
-      find_pasts(
-          args_.offset_left + position * args_.shape.heads + heads.first,
-          heads.count,
-          HWY_MIN(args_.state.position + t, args_.state.slots));
-      put(row, t, heads, lanes_[group + 1 == groups_ ? 1 : 0]);
+  /// The sums of a group at a position that `limit` inputs came before, with
+  /// their offsets [H]. row(age) is the input so many positions before, all its
+  /// channels; y likewise. walk(oldest, add) calls add(row, age) for ages from
+  /// `oldest` down to 0.
+  template <class Walk>
+  HWY_INLINE void put(
+      const TalkHeadGroup& heads,
+      int64_t group,
+      const O* offsets,
+      int64_t limit,
+      S* y,
+      const Walk& walk) {
+    find_pasts(offsets + heads.first, heads.count, limit);
+    const HeadLanes<A>& lanes = lanes_[group + 1 == groups_ ? 1 : 0];
+    const auto scale = hn::Set(d_, scale_);
+    for (int64_t c = 0; c < heads.channels; c += L) {
+      const int64_t channel = heads.channel + c, count = heads.channels - c;
+      const auto past = lanes.get(past_.row, c / L);
+      const auto oldest = lanes.get(past_.share, c / L);
+      auto sum = hn::Zero(d_);
+      walk(
+          static_cast<int64_t>(hn::GetLane(hn::MaxOfLanes(di_, past))),
+          [&](const S* row, int64_t age) HWY_ATTR {
+            const auto own = whole(age);
+            const auto last = hn::RebindMask(d_, hn::Eq(past, own));
+            const auto more = hn::MulAdd(
+                hn::IfThenElse(last, oldest, scale), load_some<A>(row + channel, count), sum);
+            const auto before = hn::RebindMask(d_, hn::Gt(own, past));
+            sum = hn::IfThenElse(before, sum, more);
+          });
+      store_some<A>(sum, y + channel, count);
     }
   }
 
@@ -50,8 +72,7 @@ class StepHeads {
   /// the oldest one. NaN is the weight of the present one.
   HWY_INLINE void find_pasts(const O* offsets, int64_t count, int64_t limit) {
     const auto most = hn::Set(d_, static_cast<A>(limit)), zero = hn::Zero(d_);
-    const auto max = hn::Set(d_, static_cast<A>(args_.shape.max_left));
-    const auto scale = hn::Set(d_, scale_);
+    const auto max = hn::Set(d_, max_left_), scale = hn::Set(d_, scale_);
     for (int64_t h = 0; h < count; h += L) {
       const auto distance = hn::Mul(load_some<A>(offsets + h, count - h), max);
       const auto nan = hn::IsNaN(distance);
@@ -68,41 +89,8 @@ class StepHeads {
     }
   }
 
-  HWY_INLINE void put(
-      int64_t row, int64_t t, const TalkHeadGroup& heads, const HeadLanes<A>& lanes) {
-    const int64_t C = args_.shape.channels, slots = args_.state.slots;
-    const int64_t now = args_.state.position + t, at = (row * args_.shape.steps + t) * C;
-    S* const ring = args_.state.data + row * slots * C;
-    const S* const x = args_.x + at;
-    const auto scale = hn::Set(d_, scale_);
-    for (int64_t c = 0; c < heads.channels; c += L) {
-      const int64_t channel = heads.channel + c, count = heads.channels - c;
-      const auto past = lanes.get(past_.row, c / L);
-      const auto oldest = lanes.get(past_.share, c / L);
-      auto sum = hn::Zero(d_);
-      const auto add = [&](const S* from, int64_t age) HWY_ATTR {
-        const auto own = whole(age);
-        const auto last = hn::RebindMask(d_, hn::Eq(past, own));
-        const auto more = hn::MulAdd(
-            hn::IfThenElse(last, oldest, scale), load_some<A>(from + channel, count), sum);
-        const auto before = hn::RebindMask(d_, hn::Gt(own, past));
-        sum = hn::IfThenElse(before, sum, more);
-      };
-      const auto first = static_cast<int64_t>(hn::GetLane(hn::MaxOfLanes(di_, past)));
-      int64_t slot = first > 0 ? (now - first) % slots : 0;
-      for (int64_t age = first; age > 0; --age) {
-        add(ring + slot * C, age);
-        slot = slot + 1 == slots ? 0 : slot + 1;
-      }
-      add(x, 0);
-      store_some<A>(sum, args_.y + at + channel, count);
-    }
-    if (slots > 0)
-      std::copy_n(x + heads.channel, heads.channels, ring + now % slots * C + heads.channel);
-  }
-
-  const TalkStep<S, O>& args_;
   const int64_t groups_;
+  const A max_left_;
   const A scale_;
   const HeadLanes<A> lanes_[2];  // of all groups but the last one, of the last one
   HeadEdges<A> past_;
@@ -110,9 +98,47 @@ class StepHeads {
 
 template <class S, class O>
 void step_heads(const TalkStep<S, O>& args, int64_t begin, int64_t end) {
-  StepHeads<S, O> stepper(args);
-  for (int64_t item = begin; item < end; ++item)
-    stepper.run(item);
+  PastSums<S, O> sums(args.shape);
+  const int64_t groups = talk_head_groups(args.shape), steps = args.shape.steps;
+  const int64_t C = args.shape.channels, slots = args.state.slots;
+  for (int64_t item = begin; item < end; ++item) {
+    const int64_t row = item / groups, group = item % groups;
+    const TalkHeadGroup heads = talk_head_group(args.shape, group);
+    S* const ring = args.state.data + row * slots * C;
+    for (int64_t t = 0; t < steps; ++t) {
+      const int64_t position = row * steps + t, now = args.state.position + t;
+      const S* const x = args.x + position * C;
+      const auto walk = [&](int64_t oldest, const auto& add) HWY_ATTR {
+        int64_t slot = oldest > 0 ? (now - oldest) % slots : 0;
+        for (int64_t age = oldest; age > 0; --age) {
+          add(ring + slot * C, age);
+          slot = slot + 1 == slots ? 0 : slot + 1;
+        }
+        add(x, 0);
+      };
+      sums.put(
+          heads,
+          group,
+          args.offset_left + position * args.shape.heads,
+          HWY_MIN(now, slots),
+          args.y + position * C,
+          walk);
+      if (slots > 0)
+        std::copy_n(x + heads.channel, heads.channels, ring + now % slots * C + heads.channel);
+    }
+  }
+}
+
+template <class S, class O>
+void row_of_heads(const TalkRow<S, O>& args) {
+  PastSums<S, O> sums(args.shape);
+  const int64_t last = args.count - 1;
+  const auto walk = [&](int64_t oldest, const auto& add) HWY_ATTR {
+    for (int64_t age = oldest; age >= 0; --age)
+      add(args.rows[last - age], age);
+  };
+  for (int64_t group = 0; group < talk_head_groups(args.shape); ++group)
+    sums.put(talk_head_group(args.shape, group), group, args.offset_left, last, args.y, walk);
 }
 
 #endif

@@ -102,6 +102,14 @@ void talk_step(const TalkStep<S, O>& args, const Execution& run) {
       std::cref(body));
 }
 
+bool has_talk_row(int64_t head_channels, Isa isa) {
+  return head_channels < talk_heads_kernels<float, float>(isa).lanes;
+}
+
+void talk_row(const TalkRow<float, float>& args, Isa isa) {
+  talk_heads_kernels<float, float>(isa).row(args);
+}
+
 #define SEQCONV_INSTANTIATE(S, O) template void talk_step(const TalkStep<S, O>&, const Execution&);
 
 SEQCONV_INSTANTIATE(float, float)
