@@ -176,6 +176,8 @@ class BackwardHeads {
     for (; next_ < end; ++next_) {
       S* const out = tile_.grad_x + next_ * tile_.stride;
       const bool own = next_ >= tile_.first;  // what changed before has come together
+      if (!streaming)
+        prefetch(out);
       for (int64_t c = 0; c < channels_.count(); c += L) {
         Vec<A> later, here;
         changes_.take(next_, c, later, here);

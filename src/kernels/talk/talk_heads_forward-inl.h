@@ -103,6 +103,9 @@ class ForwardHeads {
     const int64_t channels = channels_.count();
     const bool streaming = tile_.streaming;
     S* const y = tile_.y + t * tile_.stride;
+    if (heads_.prefetches && !streaming)
+      prefetch_lines<OwnCache::kSecond>(
+          y + kTalkAhead * tile_.stride, channels * static_cast<int64_t>(sizeof(S)));
     for (int64_t c = 0; c < channels; c += L) {
       Vec<A> before, behind;
       sums_at(left, sums, c, before, behind);

@@ -61,6 +61,7 @@ inline int64_t talk_next(const TalkShape& shape, int64_t channel, int64_t channe
 }
 
 /// As cache_use(), of a pass over groups of heads: these are stored together.
+/// Half a line, a vector of bfloat16, is not worth a store past the caches.
 template <class S>
 CacheUse talk_heads_cache_use(
     const Execution& run, const TalkShape& shape, const S* out, int64_t elements) {
@@ -68,8 +69,9 @@ CacheUse talk_heads_cache_use(
     return channels * static_cast<int64_t>(sizeof(S)) % kCacheLine == 0;
   };
   CacheUse use = cache_use(run, shape, out, elements);
-  use.streams = use.prefetches && reinterpret_cast<uintptr_t>(out) % kCacheLine == 0 &&
-      is_whole(shape.channels) && is_whole(talk_head_group(shape, 0).channels);
+  use.streams = use.prefetches && !std::is_same_v<S, BFloat16> &&
+      reinterpret_cast<uintptr_t>(out) % kCacheLine == 0 && is_whole(shape.channels) &&
+      is_whole(talk_head_group(shape, 0).channels);
   return use;
 }
 
