@@ -3,7 +3,7 @@
 //
 //   ops_bench [--tokens 4096] [--channels 512 1024] [--head-channels 64]
 //             [--lengths 32 128 512 2048] [--kernels 3 7 15 31 63]
-//             [--reaches 15 31] [--ops lightconv ...]
+//             [--reaches 15 31] [--narrow 1 2 8] [--ops lightconv ...]
 //             [--types float32 bfloat16] [--drop 0]
 //             [--isa avx512] [--threads 2] [--repeats 5] [--rounds 1]
 //             [--skip-floors] [--skip-rivals] [--json FILE]
@@ -48,6 +48,7 @@ struct Settings {
   std::vector<int64_t> lengths = {32, 128, 512, 2048};
   std::vector<int64_t> kernels = {3, 7, 15, 31, 63};
   std::vector<int64_t> reaches = {15, 31};
+  std::vector<int64_t> narrow = {1, 2, 8};
   std::vector<std::string> ops = {"lightconv", "dynamicconv", "talk"};
   std::vector<std::string> types = {"float32"};
   double drop = 0;
@@ -77,6 +78,8 @@ Settings parse(int argc, char** argv) {
   app.add_option("--lengths", s.lengths, "T");
   app.add_option("--kernels", s.kernels, "K of the convolutions");
   app.add_option("--reaches", s.reaches, "furthest reach of talk to a side");
+  app.add_option("--narrow", s.narrow, "R of further rows of talk, of the last C, reach and T")
+      ->check(CLI::PositiveNumber);
   app.add_option("--ops", s.ops)->check(CLI::IsMember({"lightconv", "dynamicconv", "talk"}));
   app.add_option("--types", s.types)->check(CLI::IsMember({"float32", "bfloat16"}));
   app.add_option(
@@ -116,6 +119,25 @@ Op parse_op(const std::string& name) {
   fail("unknown operator ", name);
 }
 
+/// After the last row of talk of each type, the same with few channels a head.
+void add_narrow_heads(const Settings& s, std::vector<OpShape>& all) {
+  std::vector<OpShape> with;
+  for (size_t i = 0; i < all.size(); ++i) {
+    with.push_back(all[i]);
+    const bool last =
+        i + 1 == all.size() || all[i + 1].op != Op::kTalk || all[i + 1].storage != all[i].storage;
+    if (all[i].op != Op::kTalk || !last)
+      continue;
+    for (const int64_t R : s.narrow) {
+      if (all[i].channels % R != 0)
+        fail_usage("the last of --channels must be a multiple of --narrow ", R);
+      with.push_back(all[i]);
+      with.back().head_channels = R;
+    }
+  }
+  all = with;
+}
+
 std::vector<OpShape> shapes(const Settings& s) {
   for (const int64_t C : s.channels)
     if (C < 1 || C % s.head_channels != 0)
@@ -137,6 +159,7 @@ std::vector<OpShape> shapes(const Settings& s) {
                  .kernel_size = K,
                  .drop = s.drop,
                  .isa = s.isa});
+  add_narrow_heads(s, all);
   return all;
 }
 
@@ -171,12 +194,14 @@ Json floor_row(
 
 void print_floor_row(const Json& row) {
   std::printf(
-      "%-11s %-8s %-8s C %4ld K %3ld T %5ld %9.3f ms %7.1f GB/s %7.1f GFLOP/s (copy %5.1f, fma "
+      "%-11s %-8s %-8s C %4ld R %3ld K %3ld T %5ld %9.3f ms %7.1f GB/s %7.1f GFLOP/s (copy %5.1f, "
+      "fma "
       "%6.1f) %5.1f %% of %s\n",
       row["op"].get<std::string>().c_str(),
       row["pass"].get<std::string>().c_str(),
       row["type"].get<std::string>().c_str(),
       row["C"].get<long>(),
+      row["C"].get<long>() / row["H"].get<long>(),
       row["K"].get<long>(),
       row["T"].get<long>(),
       row["ms"].get<double>(),

@@ -46,6 +46,19 @@ struct WeightedRows {
 };
 void weighted_rows(const WeightedRows& args, const SeenRows& x, float* y);
 
+/// Heads of fewer channels are better weighed with taps that lie by channel, if
+/// these need not be made for every row.
+inline constexpr int64_t kNarrowHead = 16;
+
+/// y[c] = bias[c] + sum over j of taps[j][c] * rows[j][c], the bits that
+/// weighted_rows() gives.
+struct WeightedChannels {
+  int64_t channels = 0;         ///< C
+  const float* taps = nullptr;  ///< [count, C]
+  const float* bias = nullptr;  ///< [C] or null
+};
+void weighted_channels(const WeightedChannels& args, const SeenRows& x, float* y);
+
 /// Scaled dot-product attention of one query [C] to keys and values [C] of
 /// `count` positions, at least one; y [C]. scores: scratch, [H, count].
 struct AttentionRow {

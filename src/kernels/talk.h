@@ -69,4 +69,22 @@ struct TalkStep {
 template <class S, class O>
 void talk_step(const TalkStep<S, O>& args, const Execution& run);
 
+/// One position of one stream, whose last `count` inputs, its own among them,
+/// lie anywhere in memory, oldest first. Heads have few channels: `shape` is of
+/// one step, max_right 0.
+template <class S, class O>
+struct TalkRow {
+  TalkShape shape;
+  const S* const* rows = nullptr;  ///< [count], each [C]
+  int64_t count = 0;               ///< at least 1, at most max_left + 1
+  const O* offset_left = nullptr;  ///< [H]
+  S* y = nullptr;                  ///< [C]
+};
+
+/// True if heads of so many channels have such rows on `isa`.
+bool has_talk_row(int64_t head_channels, Isa isa = best_isa());
+
+/// Has the bits of talk_step().
+void talk_row(const TalkRow<float, float>& args, Isa isa = best_isa());
+
 }  // namespace seqconv::internal::kernels

@@ -51,11 +51,11 @@ class DynamicConv : public TapConvolution {
     Workspace::Frame frame(space);
     const float* const logits = predicted(ancestry.steps() * ancestry.rows(), query, frame);
     float* const made = frame.take(maker().size());
-    const auto taps = [&](int64_t number, int64_t count) {
-      maker().make(logits + number * predict_.weight.outputs(), count, made);
-      return made;
+    const auto row = [&](int64_t number, const kernels::SeenRows& x, float* out) {
+      maker().make(logits + number * predict_.weight.outputs(), x.count, made);
+      weigh(made, x, out);
     };
-    step_rows(ancestry, log, h, y, space, taps);
+    step_rows(ancestry, log, h, y, space, row);
   }
 
  private:

@@ -14,6 +14,7 @@ class LightConv : public TapConvolution {
         kernels_(logits_),
         taps_(static_cast<size_t>(maker().size())) {
     maker().make(logits_.data(), options.kernel_size, taps_.data());
+    taps_by_channel_ = by_channel(taps_.data());
     kernels::normalize_taps(
         options.normalization, kernels_.data(), options.heads, options.kernel_size);
   }
@@ -49,19 +50,24 @@ class LightConv : public TapConvolution {
       Workspace& space) const override {
     Workspace::Frame frame(space);
     float* const edge = frame.take(maker().size());
-    const auto taps = [&](int64_t /*number*/, int64_t count) {
-      if (!maker().renormalize_edges || count == maker().kernel_size)
-        return taps_.data();
-      maker().make(logits_.data(), count, edge);
-      return static_cast<const float*>(edge);
+    int64_t made = 0;  // inputs that `edge` is of
+    const auto row = [&](int64_t /*number*/, const kernels::SeenRows& x, float* out) {
+      if (!maker().renormalize_edges || x.count == maker().kernel_size)
+        return taps_by_channel_.empty() ? weigh(taps_.data(), x, out)
+                                        : weigh_by_channel(taps_by_channel_.data(), x, out);
+      if (made != x.count)
+        maker().make(logits_.data(), x.count, edge);
+      made = x.count;
+      weigh(edge, x, out);
     };
-    step_rows(ancestry, log, h, y, space, taps);
+    step_rows(ancestry, log, h, y, space, row);
   }
 
  private:
-  std::vector<float> logits_;   // [H, K]
-  std::vector<float> kernels_;  // the same as the operator takes them
-  std::vector<float> taps_;     // of a row that sees K inputs
+  std::vector<float> logits_;           // [H, K]
+  std::vector<float> kernels_;          // the same as the operator takes them
+  std::vector<float> taps_;             // of a row that sees K inputs
+  std::vector<float> taps_by_channel_;  // the same [K, D], of narrow heads
 };
 
 }  // namespace seqconv::internal::runtime

@@ -21,7 +21,7 @@ class Talk : public Convolution {
       float* y,
       Workspace& space) const override {
     Workspace::Frame frame(space);
-    const int64_t H = options_.heads, reach = options_.max_offset;
+    const int64_t H = options_.heads;
     const int64_t count = sequences.rows() * H;
     const float* const offsets = predicted(sequences.rows(), h, frame);
     const float* left = offsets;
@@ -39,13 +39,7 @@ class Talk : public Convolution {
     for (int64_t i = 0; i < sequences.count(); ++i) {
       const int64_t first = sequences.first(i);
       kernels::talk_forward<float, float>(
-          {.shape =
-               {.batch = 1,
-                .steps = sequences.length(i),
-                .channels = options_.conv_dim,
-                .heads = H,
-                .max_left = reach,
-                .max_right = options_.causal ? 0 : reach},
+          {.shape = shape(sequences.length(i)),
            .x = h + first * options_.conv_dim,
            .offset_left = left + first * H,
            .offset_right = right == nullptr ? nullptr : right + first * H,
@@ -86,8 +80,19 @@ class Talk : public Convolution {
     const float* const offsets = predicted(ancestry.steps() * ancestry.rows(), h, frame);
     const float** const rows = frame.take<const float*>(window);
     float* const taps = frame.take(H * window);
+    const bool narrow = kernels::has_talk_row(D / H);
     const auto run = [&](int64_t step, int64_t row, int64_t number) {
       const int64_t count = Ancestry::seen(step, options_.max_offset);
+      if (narrow) {
+        ancestry.find(log, step, row, count, rows);
+        kernels::talk_row(
+            {.shape = shape(1),
+             .rows = rows,
+             .count = count,
+             .offset_left = offsets + number * H,
+             .y = y + number * D});
+        return;
+      }
       for (int64_t head = 0; head < H; ++head)
         weigh_window(offsets[number * H + head], count, taps + head * window);
       ancestry.find(log, step, row, count, rows);
@@ -100,6 +105,16 @@ class Talk : public Convolution {
   }
 
  private:
+  kernels::TalkShape shape(int64_t steps) const {
+    return {
+        .batch = 1,
+        .steps = steps,
+        .channels = options_.conv_dim,
+        .heads = options_.heads,
+        .max_left = options_.max_offset,
+        .max_right = options_.causal ? 0 : options_.max_offset};
+  }
+
   /// sigmoid(offset logits), [rows, H] or [rows, 2H].
   float* predicted(int64_t rows, const float* h, Workspace::Frame& frame) const {
     const int64_t outputs = offsets_.weight.outputs();

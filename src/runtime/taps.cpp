@@ -35,6 +35,18 @@ kernels::ConvForward<float, float> TapConvolution::sequence(
       .y = y + at};
 }
 
+std::vector<float> TapConvolution::by_channel(const float* taps) const {
+  const int64_t D = options_.conv_dim, R = D / options_.heads, K = options_.kernel_size;
+  std::vector<float> spread;
+  if (R >= kernels::kNarrowHead)
+    return spread;
+  spread.reserve(static_cast<size_t>(K * D));
+  for (int64_t j = 0; j < K; ++j)
+    for (int64_t h = 0; h < options_.heads; ++h)
+      spread.insert(spread.end(), static_cast<size_t>(R), taps[h * maker_.stride() + j]);
+  return spread;
+}
+
 PositionWeights TapConvolution::taps_of(WeightForm form, int64_t rows, const float* logits) const {
   const int64_t H = options_.heads, K = options_.kernel_size;
   PositionWeights found{form, H, K, options_.padding_left()};

@@ -48,33 +48,50 @@ class TapConvolution : public Convolution {
   kernels::ConvForward<float, float> sequence(
       const Sequences& sequences, int64_t i, const float* h, float* y) const;
 
-  /// Rows of the next steps; taps(number, count) gives the taps of the row with
-  /// that number, which sees `count` inputs.
-  template <class Taps>
+  /// Rows of the next steps; weigh(number, inputs, y) makes the row with that
+  /// number of the inputs that it sees.
+  template <class Weigh>
   void step_rows(
       const Ancestry& ancestry,
       RowLog& log,
       const float* h,
       float* y,
       Workspace& space,
-      const Taps& taps) const {
+      const Weigh& weigh) const {
     Workspace::Frame frame(space);
     const int64_t K = options_.kernel_size, D = options_.conv_dim;
     const float** const rows = frame.take<const float*>(K);
     const auto run = [&](int64_t step, int64_t row, int64_t number) {
       const int64_t count = Ancestry::seen(step, K - 1);
       ancestry.find(log, step, row, count, rows);
-      kernels::weighted_rows(
-          {.heads = options_.heads,
-           .channels = D,
-           .taps = taps(number, count) + K - count,
-           .tap_stride = maker_.stride(),
-           .bias = bias()},
-          {rows, count},
-          y + number * D);
+      weigh(number, kernels::SeenRows{rows, count}, y + number * D);
     };
     for_step_rows(ancestry, log, h, D, run);
   }
+
+  /// A row of the inputs that it sees, by taps as maker() makes them.
+  void weigh(const float* taps, const kernels::SeenRows& x, float* y) const {
+    kernels::weighted_rows(
+        {.heads = options_.heads,
+         .channels = options_.conv_dim,
+         .taps = taps + options_.kernel_size - x.count,
+         .tap_stride = maker_.stride(),
+         .bias = bias()},
+        x,
+        y);
+  }
+  /// Weighs a row so by taps [K, D].
+  void weigh_by_channel(const float* taps, const kernels::SeenRows& x, float* y) const {
+    kernels::weighted_channels(
+        {.channels = options_.conv_dim,
+         .taps = taps + (options_.kernel_size - x.count) * options_.conv_dim,
+         .bias = bias()},
+        x,
+        y);
+  }
+  /// Made taps as [K, D], where heads are so narrow that this is quicker; else
+  /// nothing.
+  std::vector<float> by_channel(const float* taps) const;
 
  private:
   const float* bias() const { return bias_.empty() ? nullptr : bias_.data(); }

@@ -51,6 +51,10 @@ constexpr Sizes kSizes[] = {
     {5, 3, 40},
     {1, 8, 600}};
 
+/// Heads that share vectors: of whole ones, and of what is left.
+constexpr Sizes kNarrow[] = {
+    {64, 1, 4}, {37, 1, 31}, {40, 2, 3}, {25, 3, 5}, {19, 4, 4}, {8, 8, 31}, {9, 8, 2}, {5, 12, 3}};
+
 class DecodingLoops : public ::testing::TestWithParam<Isa> {
  protected:
   const DecodingOps& ops() const { return decoding_ops(GetParam()); }
@@ -83,6 +87,53 @@ TEST_P(DecodingLoops, WeightRowsHeadByHead) {
         }
         EXPECT_NEAR(y[static_cast<size_t>(c)], sum, 1e-6 * size)
             << H << " " << R << " " << count << " " << c;
+      }
+    }
+  }
+}
+
+TEST_P(DecodingLoops, WeightRowsOfNarrowHeadsChannelByChannel) {
+  for (const auto& [H, R, count] : kNarrow) {
+    const int64_t C = H * R, stride = count + 3;
+    const Rows rows(random_, count, C);
+    auto taps = draw<float>(random_, H * stride);
+    for (float& tap : taps)
+      tap *= 1.1F;  // products that are not exact
+    const auto bias = draw<float>(random_, C);
+    std::vector<float> spread;
+    for (int64_t j = 0; j < count; ++j)
+      for (int64_t c = 0; c < C; ++c)
+        spread.push_back(taps[static_cast<size_t>(c / R * stride + j)]);
+    for (const float* const added : {bias.data(), static_cast<const float*>(nullptr)}) {
+      std::vector<float> y(static_cast<size_t>(C)), by_channel(y), alone(y);
+      const SeenRows x{rows.pointers(), count};
+      ops().weigh(
+          {.heads = H, .channels = C, .taps = taps.data(), .tap_stride = stride, .bias = added},
+          x,
+          y.data());
+      ops().weigh_by_channel(
+          {.channels = C, .taps = spread.data(), .bias = added}, x, by_channel.data());
+      EXPECT_EQ(y, by_channel) << H << " " << R << " " << count;
+      for (int64_t h = 0; h < H; ++h) {
+        std::vector<const float*> own;
+        for (int64_t j = 0; j < count; ++j)
+          own.push_back(x.rows[j] + h * R);
+        ops().weigh(
+            {.channels = R,
+             .taps = taps.data() + h * stride,
+             .bias = added == nullptr ? nullptr : added + h * R},
+            {own.data(), count},
+            alone.data() + h * R);
+      }
+      EXPECT_EQ(y, alone) << H << " " << R << " " << count;
+      for (int64_t c = 0; c < C; ++c) {
+        double sum = added == nullptr ? 0.0 : added[c], size = 1;
+        for (int64_t j = 0; j < count; ++j) {
+          const double part = double{taps[static_cast<size_t>(c / R * stride + j)]} * rows.at(j, c);
+          sum += part;
+          size += std::abs(part);
+        }
+        EXPECT_NEAR(y[static_cast<size_t>(c)], sum, 1e-6 * size) << H << " " << R << " " << c;
       }
     }
   }

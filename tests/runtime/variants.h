@@ -33,6 +33,13 @@ inline void add_sizes(std::vector<Variant>& variants) {
     add(concat("Narrow", name), kind, [](StackOptions& stack) { stack.kernel_sizes = {1, 2}; });
     add(concat("Wide", name), kind, [](StackOptions& stack) { stack.kernel_sizes = {64, 51}; });
   }
+  // Heads of one channel, and of four: they share vectors.
+  for (const auto& [name, kind] :
+       {std::pair{"Light", kLightConv}, {"Dynamic", kDynamicConv}, {"Talk", kTalk}})
+    for (const int64_t heads : {36, 9}) {
+      add(concat("Heads", heads, name), kind, [=](StackOptions& stack) { stack.heads = heads; });
+      variants.back().options.dim = 36;
+    }
   add("FarTalk", kTalk, [](StackOptions& stack) {
     stack.max_offsets = {1, 60};
     stack.heads = 1;

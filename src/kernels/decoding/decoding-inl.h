@@ -10,49 +10,11 @@
 
 #include "kernels/common/vector_math-inl.h"
 #include "kernels/decoding.h"
+#include "kernels/decoding/weigh_rows-inl.h"
 #include "kernels/fused/cross_entropy-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace seqconv::internal::kernels::HWY_NAMESPACE {
-
-/// Channels whose sums stay in registers.
-inline constexpr int64_t kSummed = 32;
-
-/// Channels [c, c + n) of sum over j of taps[j] * rows[j], n <= kSummed.
-HWY_INLINE void weigh_channels(
-    const SeenRows& x, const float* taps, int64_t c, int64_t n, float* sums) {
-  if (n == kSummed) {
-    for (int64_t j = 0; j < x.count; ++j) {
-      const float tap = taps[j];
-      const float* const row = x.rows[j] + c;
-#pragma omp simd
-      for (int64_t i = 0; i < kSummed; ++i)
-        sums[i] += tap * row[i];
-    }
-    return;
-  }
-  for (int64_t j = 0; j < x.count; ++j) {
-    const float tap = taps[j];
-    const float* const row = x.rows[j] + c;
-    for (int64_t i = 0; i < n; ++i)
-      sums[i] += tap * row[i];
-  }
-}
-
-inline void weigh_rows(const WeightedRows& args, const SeenRows& x, float* y) {
-  const int64_t R = args.channels / args.heads;
-  for (int64_t h = 0; h < args.heads; ++h)
-    for (int64_t first = 0; first < R; first += kSummed) {
-      const int64_t c = h * R + first, n = HWY_MIN(kSummed, R - first);
-      alignas(64) float sums[kSummed] = {};
-      if (args.bias != nullptr)
-        for (int64_t i = 0; i < n; ++i)
-          sums[i] = args.bias[c + i];
-      weigh_channels(x, args.taps + h * args.tap_stride, c, n, sums);
-      for (int64_t i = 0; i < n; ++i)
-        y[c + i] = sums[i];
-    }
-}
 
 HWY_INLINE float dot(const float* a, const float* b, int64_t n) {
   float sum = 0;

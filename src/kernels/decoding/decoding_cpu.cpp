@@ -57,6 +57,10 @@ void weighted_rows(const WeightedRows& args, const SeenRows& x, float* y) {
   best_ops().weigh(args, x, y);
 }
 
+void weighted_channels(const WeightedChannels& args, const SeenRows& x, float* y) {
+  best_ops().weigh_by_channel(args, x, y);
+}
+
 void attend(const AttentionRow& args, float* y) {
   best_ops().attend(args, y);
 }

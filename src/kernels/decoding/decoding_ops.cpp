@@ -18,6 +18,7 @@ struct Tables {
   static const DecodingOps& decoding() {
     static constexpr DecodingOps kTable = {
         .weigh = weigh_rows,
+        .weigh_by_channel = weigh_by_channel,
         .attend = attend_row,
         .attend_source = attend_source_rows,
         .gate = gate_average,

@@ -9,6 +9,7 @@ namespace seqconv::internal::kernels {
 
 struct DecodingOps {
   void (*weigh)(const WeightedRows& args, const SeenRows& x, float* y);
+  void (*weigh_by_channel)(const WeightedChannels& args, const SeenRows& x, float* y);
   void (*attend)(const AttentionRow& args, float* y);
   void (*attend_source)(
       const SeenSource& source, int64_t rows, const float* queries, float* scores, float* y);

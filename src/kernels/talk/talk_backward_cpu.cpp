@@ -65,11 +65,11 @@ void spread_windows_singly(
 template <class S, class O, class A = AccumulatorOf<S>>
 class BackwardTile {
  public:
-  BackwardTile(const TalkBackward<S, O>& args, bool streaming, Isa isa)
+  BackwardTile(const TalkBackward<S, O>& args, CacheUse use, Isa isa)
       : args_(args),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
         ops_(talk_kernels<S, A>(isa)),
-        streaming_(streaming) {}
+        streaming_(use.streams) {}
 
   /// Gradients of a head at some rows.
   void run(const TalkRows& rows, int64_t head) {
@@ -159,16 +159,106 @@ class BackwardTile {
   Scratch<A> products_;
 };
 
+/// Heads of few channels, some of them together.
+template <class S, class O, class A = AccumulatorOf<S>>
+class BackwardHeadsTile {
+ public:
+  BackwardHeadsTile(const TalkBackward<S, O>& args, CacheUse use, Isa isa)
+      : args_(args),
+        windows_(args.shape, args.offset_left, args.offset_right, isa),
+        ops_(talk_heads_kernels<S, O>(isa)),
+        use_(use),
+        singly_(args, {}, isa) {}
+
+  void run(const TalkRows& rows, int64_t group) {
+    const TalkShape& shape = args_.shape;
+    const TalkHeadGroup heads = talk_head_group(shape, group);
+    const int64_t row = rows.batch * shape.steps + rows.first, real = rows.real();
+    if (args_.grad_x != nullptr)
+      zero_rows(
+          args_.grad_x + row * shape.channels + heads.channel,
+          shape.channels,
+          heads.channels,
+          real,
+          rows.count);
+    for (O* const grad : {args_.grad_offset_left, args_.grad_offset_right})
+      if (grad != nullptr)
+        zero_rows(
+            grad + row * shape.heads + heads.first, shape.heads, heads.count, real, rows.count);
+    if (real > 0 && !ops_.backward(tile_of(rows, heads)))
+      for (int64_t h = 0; h < heads.count; ++h)
+        singly_.run(rows, heads.first + h);
+  }
+
+ private:
+  TalkHeadsGradTile<S, O> tile_of(const TalkRows& rows, const TalkHeadGroup& heads) {
+    const TalkShape& shape = args_.shape;
+    const TalkReach reach = windows_.reach({rows.batch, 0, rows.valid, rows.valid});
+    const int64_t first = rows.first, span = rows.real(), C = shape.channels, H = shape.heads;
+    const bool whole = args_.grad_x != nullptr;  // else this tile's windows are enough
+    const int64_t from = whole ? std::max<int64_t>(0, first - reach.right + 1) : first;
+    const int64_t to = whole ? std::min(rows.valid, first + span + reach.left) : first + span;
+    const int64_t ring = talk_ring(std::min(reach.rows(), rows.valid + 2));
+    changes_.reserve(2 * ring * kTalkTogether);
+    inputs_.reserve(ring * kTalkTogether);
+    const int64_t at = rows.batch * shape.steps, channel = at * C + heads.channel;
+    const auto offset_gradients = [&](O* grad) {
+      return grad == nullptr ? nullptr : grad + at * H + heads.first;
+    };
+    const A scale = talk_scale<A>(shape);
+    return {
+        .heads =
+            {.offsets = windows_.offsets({rows.batch, from, to - from, rows.valid}, heads.first),
+             .count = heads.count,
+             .head_channels = shape.head_channels(),
+             .reach_left = reach.left,
+             .reach_right = reach.right,
+             .prefetches = use_.prefetches},
+        .first = first,
+        .span = span,
+        .channels = heads.channels,
+        .scale = scale,
+        .g = args_.grad_y + channel,
+        .x = args_.x + channel,
+        .grad_x = whole ? args_.grad_x + channel : nullptr,
+        .stride = C,
+        .grad_left = offset_gradients(args_.grad_offset_left),
+        .grad_right = offset_gradients(args_.grad_offset_right),
+        .scale_left = static_cast<A>(shape.max_left) * scale,
+        .scale_right = static_cast<A>(shape.max_right) * scale,
+        .ring = ring,
+        .changes = changes_.data(),
+        .inputs = inputs_.data(),
+        .streaming = use_.streams};
+  }
+
+  const TalkBackward<S, O>& args_;
+  TalkWindows<O> windows_;
+  const TalkHeadsKernels<S, O>& ops_;
+  const CacheUse use_;
+  BackwardTile<S, O> singly_;
+  Scratch<A> changes_;
+  Scratch<A> inputs_;
+};
+
 }  // namespace
 
 template <class S, class O>
 void talk_backward(const TalkBackward<S, O>& args, const Execution& run) {
+  const TalkShape& shape = args.shape;
+  const int64_t R = shape.head_channels();
+  if (R < talk_heads_kernels<S, O>(run.isa).lanes)
+    return for_talk_tiles<BackwardHeadsTile<S, O>>(
+        args,
+        talk_heads_cache_use(run, shape, args.grad_x, 2 * shape.channels),
+        talk_head_groups(shape),
+        kTalkRows * kTalkTogether * 32,
+        run);
   for_talk_tiles<BackwardTile<S, O>>(
       args,
-      args.grad_x,
-      /*tensors=*/2,
-      args.shape.heads,
-      kTalkRows * (args.shape.head_channels() * 10 + 32),
+      cache_use(run, shape, args.grad_x, 2 * shape.channels),
+      shape.heads,
+      kTalkRows * (R * 10 + 32),
       run);
 }
 

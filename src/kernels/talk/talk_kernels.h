@@ -38,6 +38,8 @@ struct TalkOffsets {
 
 /// Channels of a tile: they share their windows.
 inline constexpr int64_t kTalkChannels = 64;
+/// Channels of heads that are worked on together, for each has few.
+inline constexpr int64_t kTalkTogether = 64;
 /// How many windows more than are asked for may be written.
 inline constexpr int64_t kTalkSpare = 16;
 

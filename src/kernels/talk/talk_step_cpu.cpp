@@ -86,6 +86,15 @@ class StreamStepper {
 template <class S, class O>
 void talk_step(const TalkStep<S, O>& args, const Execution& run) {
   const TalkShape& shape = args.shape;
+  const auto& together = talk_heads_kernels<S, O>(run.isa);
+  if (shape.head_channels() < together.lanes) {
+    const auto body = [&](int64_t begin, int64_t end) { together.step(args, begin, end); };
+    run.parallel_for(
+        shape.batch * talk_head_groups(shape),
+        grain_for(shape.steps * kTalkTogether * args.state.slots),
+        std::cref(body));
+    return;
+  }
   const auto body = [&](int64_t begin, int64_t end) {
     StreamStepper<S, O> stepper(args, run.isa);
     for (int64_t item = begin; item < end; ++item)
@@ -97,6 +106,14 @@ void talk_step(const TalkStep<S, O>& args, const Execution& run) {
       shape.batch * shape.heads,
       grain_for(shape.steps * (shape.head_channels() * args.state.slots / 2 + 16)),
       std::cref(body));
+}
+
+bool has_talk_row(int64_t head_channels, Isa isa) {
+  return head_channels < talk_heads_kernels<float, float>(isa).lanes;
+}
+
+void talk_row(const TalkRow<float, float>& args, Isa isa) {
+  talk_heads_kernels<float, float>(isa).row(args);
 }
 
 #define SEQCONV_INSTANTIATE(S, O) template void talk_step(const TalkStep<S, O>&, const Execution&);

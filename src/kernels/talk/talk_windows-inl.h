@@ -88,15 +88,28 @@ void talk_windows(const TalkOffsets<O>& in, TalkWindow<A>* out) {
 
 template <class O, class A>
 TalkExtremes<A> talk_extremes(const O* values, int64_t count) {
+  constexpr int64_t L = kLanes<A>, kSide = 4;  // no comparison waits for the one before
   const Tag<A> d;
-  auto min = hn::Zero(d), max = min;
-  for (int64_t i = 0; i < count; i += kLanes<A>) {
-    const auto v = load_some<A>(values + i, count - i);
-    // Comparisons with NaN are false.
-    min = hn::IfThenElse(hn::Lt(v, min), v, min);
-    max = hn::IfThenElse(hn::Gt(v, max), v, max);
+  Vec<A> min[kSide], max[kSide];
+  for (int64_t n = 0; n < kSide; ++n)
+    min[n] = max[n] = hn::Zero(d);
+  // Comparisons with NaN are false.
+  const auto add = [&](Vec<A> v, int64_t n) HWY_ATTR {
+    min[n] = hn::IfThenElse(hn::Lt(v, min[n]), v, min[n]);
+    max[n] = hn::IfThenElse(hn::Gt(v, max[n]), v, max[n]);
+  };
+  int64_t i = 0;
+  for (; i + kSide * L <= count; i += kSide * L)
+#pragma GCC unroll 4
+    for (int64_t n = 0; n < kSide; ++n)
+      add(load_wide(values + i + n * L), n);
+  for (; i < count; i += L)
+    add(load_some<A>(values + i, count - i), 0);
+  for (int64_t n = 1; n < kSide; ++n) {
+    add(min[n], 0);
+    add(max[n], 0);
   }
-  return {hn::GetLane(hn::MinOfLanes(d, min)), hn::GetLane(hn::MaxOfLanes(d, max))};
+  return {hn::GetLane(hn::MinOfLanes(d, min[0])), hn::GetLane(hn::MaxOfLanes(d, max[0]))};
 }
 
 }  // namespace seqconv::internal::kernels::HWY_NAMESPACE

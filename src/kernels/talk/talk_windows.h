@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "kernels/common/tiles.h"
-#include "kernels/talk.h"
-#include "kernels/talk/talk_kernels.h"
+#include "kernels/talk/talk_heads.h"
 
 /// Tiles of TaLK and their windows.
 namespace seqconv::internal::kernels {
@@ -27,23 +26,16 @@ struct TalkRows {
   int64_t real() const { return std::clamp<int64_t>(valid - first, 0, count); }
 };
 
-/// Calls Work(args, streaming, isa).run(rows, group) for groups 0 .. groups-1
-/// of all tiles, each of so many operations. The pass reads so many tensors
-/// like `out`, [B, T, C], which it writes: if they are large, past the caches.
-template <class Work, class Args, class S>
+/// Calls Work(args, use, isa).run(rows, group) for groups 0 .. groups-1 of all
+/// tiles, each of so many operations.
+template <class Work, class Args>
 void for_talk_tiles(
-    const Args& args,
-    const S* out,
-    int64_t tensors,
-    int64_t groups,
-    int64_t operations,
-    const Execution& run) {
+    const Args& args, CacheUse use, int64_t groups, int64_t operations, const Execution& run) {
   const TalkShape& shape = args.shape;
   const int64_t tiles = ceil_div(shape.steps, kTalkRows);
-  const bool streams = cache_use(run, shape, out, tensors * shape.channels).streams;
   run.parallel_for(
       shape.batch * tiles * groups, grain_for(operations), [&](int64_t begin, int64_t end) {
-        Work work(args, streams, run.isa);
+        Work work(args, use, run.isa);
         for (int64_t item = begin; item < end; ++item) {
           const TileIndex at(item, tiles, groups);
           const int64_t first = at.tile * kTalkRows;
@@ -66,6 +58,21 @@ A talk_scale(const TalkShape& shape) {
 /// Elements from a strip of channels to the one that is worked on next.
 inline int64_t talk_next(const TalkShape& shape, int64_t channel, int64_t channels, int64_t rows) {
   return channel + channels < shape.channels ? channels : rows * shape.channels - channel;
+}
+
+/// As cache_use(), of a pass over groups of heads: these are stored together.
+/// Half a line, a vector of bfloat16, is not worth a store past the caches.
+template <class S>
+CacheUse talk_heads_cache_use(
+    const Execution& run, const TalkShape& shape, const S* out, int64_t elements) {
+  const auto is_whole = [](int64_t channels) {
+    return channels * static_cast<int64_t>(sizeof(S)) % kCacheLine == 0;
+  };
+  CacheUse use = cache_use(run, shape, out, elements);
+  use.streams = use.prefetches && !std::is_same_v<S, BFloat16> &&
+      reinterpret_cast<uintptr_t>(out) % kCacheLine == 0 && is_whole(shape.channels) &&
+      is_whole(talk_head_group(shape, 0).channels);
+  return use;
 }
 
 /// Inputs of the window at t lie in [t - left, t + right).
@@ -119,20 +126,24 @@ class TalkWindows {
     if (made_rows_ == rows && made_head_ == head)
       return windows_.data();
     windows_.reserve(rows.count + kTalkSpare);
-    const int64_t at = place(rows, head);
-    ops_.windows(
-        {.left = left_ + at,
-         .right = right_ == nullptr ? nullptr : right_ + at,
-         .stride = shape_.heads,
-         .max_left = shape_.max_left,
-         .max_right = shape_.max_right,
-         .first = rows.first,
-         .count = rows.count,
-         .valid = rows.valid},
-        windows_.data());
+    ops_.windows(offsets(rows, head), windows_.data());
     made_rows_ = rows;
     made_head_ = head;
     return windows_.data();
+  }
+
+  /// The offsets that they are made of.
+  TalkOffsets<O> offsets(const TalkRows& rows, int64_t head) const {
+    const int64_t at = place(rows, head);
+    return {
+        .left = left_ + at,
+        .right = right_ == nullptr ? nullptr : right_ + at,
+        .stride = shape_.heads,
+        .max_left = shape_.max_left,
+        .max_right = shape_.max_right,
+        .first = rows.first,
+        .count = rows.count,
+        .valid = rows.valid};
   }
 
  private:
