@@ -56,7 +56,7 @@ struct PlainShortConv {
   }
 
  private:
-  /// Where an input is, and where its gradient goes; none: outside.
+  /// The place of an input, and that of its gradient; null: outside.
   struct Input {
     const double* value = nullptr;
     double* gradient = nullptr;
