@@ -4,14 +4,21 @@ DynamicConv, TaLK and average attention.
 - `seqconv_torch.ops`: functions on tensors, with gradients, and their one-step forms.
 - `seqconv_torch.nn`: the same as `torch.nn.Module`s that own their parameters.
 - `seqconv_torch.convert`: weights of other implementations.
+- `seqconv_torch.causal_conv1d`: short convolutions under the names, and in the
+  layouts, of another package.
 
 The letters of shapes are the same everywhere: B batch, T time, C channels,
 H heads of R = C/H neighbouring channels, K kernel width, N rows of a decoder.
 Tensors are [B, T, C], time in the middle.
 """
 
-from seqconv_torch import convert, nn, ops
+from seqconv_torch import causal_conv1d, convert, nn, ops
 from seqconv_torch._build import VERSION as __version__
+from seqconv_torch.causal_conv1d import (
+    causal_conv1d_fn,
+    causal_conv1d_update,
+    causal_conv1d_varlen_states,
+)
 from seqconv_torch.convert import convert_lightconv_weight
 from seqconv_torch.nn import AverageAttention, DynamicConv, LightConv, ShortConv, TaLKConv
 from seqconv_torch.ops import (
@@ -41,6 +48,10 @@ __all__ = [
     "TaLKConv",
     "__version__",
     "average_initial_state",
+    "causal_conv1d",
+    "causal_conv1d_fn",
+    "causal_conv1d_update",
+    "causal_conv1d_varlen_states",
     "conv_initial_state",
     "convert",
     "convert_lightconv_weight",
