@@ -150,6 +150,53 @@ def formula_states(inputs, spec):
     return {"states": torch.cat([last(row, spec["kept"]) for row in rows]).mT}
 
 
+# fla: tensors are [B, T, C], caches [N, C, W], newest last.
+
+
+def inputs_fla(draw, spec):
+    B, C, T, W = spec["b"], spec["c"], spec["t"], spec["w"]
+    inputs = {"x": draw("x", B, T, C), **draw.taps(C, W, spec["bias"])}
+    if spec["residual"]:
+        inputs["residual"] = draw("residual", B, T, C)
+    if spec["packed"]:
+        # Four sequences or as many as there are positions, of unequal lengths.
+        count = min(4, T)
+        cuts = torch.arange(1, count) * T // count - torch.arange(1, count) % 2 * (T // count // 2)
+        inputs["cu_seqlens"] = torch.tensor([0, *cuts.tolist(), T], dtype=torch.int32)
+    if spec["cache"]:
+        rows = len(inputs["cu_seqlens"]) - 1 if spec["packed"] else B
+        inputs["cache"] = draw("cache", rows, C, W)
+    if spec["mask"]:
+        inputs["mask"] = draw.integers("mask", B * T, 3).clamp(max=1).view(B, T)
+    return inputs
+
+
+def formula_fla(inputs, spec):
+    x, W = inputs["x"], spec["w"]
+    if spec["mask"]:
+        x = x * inputs["mask"][:, :, None]
+    ends = inputs["cu_seqlens"].tolist() if spec["packed"] else None
+    rows = x.split(1) if ends is None else [x[:, a:b] for a, b in zip(ends, ends[1:])]
+    caches = inputs["cache"].mT.split(1) if spec["cache"] else [x.new_zeros(1, W, spec["c"])] * len(rows)
+    y = torch.cat([static(inputs, row, cache[:, 1:], spec) for row, cache in zip(rows, caches)],
+                  0 if ends is None else 1)
+    y = y + inputs["residual"] if spec["residual"] else y
+    finals = [last(torch.cat([cache, row], 1), W) for row, cache in zip(rows, caches)]
+    return {"y": y, "final": torch.cat(finals).mT}
+
+
+def fla_cases():
+    plain = {"bias": 0, "silu": 0, "residual": 0, "packed": 0, "cache": 0, "mask": 0}
+    rows = [(2, 64, 16, 3, "silu bias residual"), (2, 128, 16, 4, "silu residual"), (2, 128, 16, 4, "silu"),
+            (2, 100, 24, 3, "bias residual"), (2, 130, 24, 4, "residual"), (2, 64, 8, 3, "bias"), (2, 128, 8, 4, "")]
+    rows += [(2, T, 6, W, "silu bias cache") for T, W in ((1, 2), (1, 4), (2, 3), (2, 4), (3, 4), (4, 4), (64, 3))]
+    rows += [(1, T, 6, W, f"silu packed {more}") for T, W in ((3, 4), (64, 3), (128, 4), (200, 4))
+             for more in ("", "bias cache", "residual cache")]
+    rows += [(3, 20, 5, 4, "silu bias mask"), (3, 20, 5, 4, "residual mask cache"), (2, 5, 3, 1, "bias cache")]
+    for b, t, c, w, words in rows:
+        yield "fla", {"b": b, "t": t, "c": c, "w": w, **plain, **dict.fromkeys(words.split(), 1)}
+
+
 def causal_conv1d_cases():
     lengths = (1, 2, 8, 16, 32, 64, 128, 129, 130, 151)
     for i, T in enumerate(lengths):
@@ -173,7 +220,7 @@ def causal_conv1d_cases():
         yield "states", {"rows": 20, "kept": kept}
 
 
-CASES = [(op, spec) for op, spec in causal_conv1d_cases()]
+CASES = [*causal_conv1d_cases(), *fla_cases()]
 
 
 def name_of(op, spec):
