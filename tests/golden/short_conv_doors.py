@@ -197,6 +197,104 @@ def fla_cases():
         yield "fla", {"b": b, "t": t, "c": c, "w": w, **plain, **dict.fromkeys(words.split(), 1)}
 
 
+# Dynamic taps: tensors are [B, T, C]; tap k is that of the input k positions before.
+
+
+def before(x, k):
+    """x [B, T, C], k positions later."""
+    return functional.pad(x, (0, 0, k, 0))[:, : x.shape[1]]
+
+
+def backwards(inputs, taps, spec):
+    """x through taps [B, T, C, W]."""
+    x = inputs["x"]
+    if spec["static"]:
+        taps = taps + inputs["static_w"].mT
+    y = sum(taps[..., k] * before(x, k) for k in range(taps.shape[-1]))
+    return {"y": y + x if spec["residual"] else y}
+
+
+def inputs_headwise(draw, spec):
+    B, T, C, W = 2, spec["t"], spec["c"], spec["w"]
+    inputs = {"x": draw("x", B, T, C), "taps": draw("taps", B, T, C // spec["size"], W)}
+    return inputs | ({"static_w": draw("static_w", W, C)} if spec["static"] else {})
+
+
+def formula_headwise(inputs, spec):
+    return backwards(inputs, inputs["taps"].repeat_interleave(spec["size"], 2), spec)
+
+
+def inputs_lowrank(draw, spec):
+    B, T, C, W, R = 2, spec["t"], spec["c"], spec["w"], spec["r"]
+    inputs = {"x": draw("x", B, T, C), "z": draw("z", B, T, R), "U": draw("U", R, W * C)}
+    return inputs | ({"static_w": draw("static_w", W, C)} if spec["static"] else {})
+
+
+def formula_lowrank(inputs, spec):
+    z, u = inputs["z"], inputs["U"].view(spec["r"], spec["w"], spec["c"])
+    taps = sum(z[:, :, r, None, None] * u[r] for r in range(spec["r"]))  # [B, T, W, C]
+    return backwards(inputs, taps.mT, spec)
+
+
+def inputs_dflash(draw, spec):
+    N, C, W = spec["blocks"] * spec["block"], spec["c"], spec["w"]
+    groups = C // spec["group"]
+    return {"x": draw("x", N, C), "base": draw("base", W, C), "delta": draw("delta", N, W, groups)}
+
+
+def formula_dflash(inputs, spec):
+    """A block does not see the one before."""
+    x, delta = inputs["x"], inputs["delta"].repeat_interleave(spec["group"], 2)  # [N, W, C]
+    y, place = torch.zeros_like(x), torch.arange(len(x)) % spec["block"]
+    for k in range(spec["w"]):
+        product = (inputs["base"][k] + delta[:, k]) * before(x[None], k)[0]
+        y = y + torch.where(place[:, None] < k, 0.0, product)
+    return {"y": y}
+
+
+# Jet-Nemotron: tensors are [B, T, C], caches [N, C, W], newest last.
+
+
+def inputs_jet(draw, spec):
+    B, C, T, W, units = 2, spec["c"], spec["t"], spec["w"], spec["c"] // spec["reduction"]
+    size = spec["g"] or C
+    inputs = {"x": draw("x", B, T, C), "w1": draw("w1", units, size), "w2": draw("w2", C * W, units),
+              "w2_bias": draw("w2_bias", C * W)}
+    if spec["g"]:
+        inputs["g"] = draw("g", B, T, size)
+    if spec["cache"]:
+        inputs["cache"] = draw("cache", B, C, W)
+    return inputs
+
+
+def formula_jet(inputs, spec):
+    x, W = inputs["x"], spec["w"]
+    units = silu((inputs.get("g", x).unsqueeze(-2) * inputs["w1"]).sum(-1))
+    kernel = (units.unsqueeze(-2) * inputs["w2"]).sum(-1) + inputs["w2_bias"]
+    cache = inputs["cache"].mT if spec["cache"] else x.new_zeros(len(x), W, spec["c"])
+    y = convolve(x, kernel.unflatten(-1, (spec["c"], W)), cache[:, 1:])
+    return {"y": finish(y, spec), "final": last(torch.cat([cache, x], 1), W).mT}
+
+
+def dynamic_cases():
+    for W in (2, 4):
+        for residual in (0, 1):
+            for static_w in (0, 1):
+                both = {"w": W, "static": static_w, "residual": residual}
+                for size in (1, 16):
+                    yield "headwise", {"t": 33, "c": 32, "size": size, **both}
+                yield "lowrank", {"t": 32, "c": 32, "r": 16 - static_w, **both}
+    for T in (1, 2, 3):
+        yield "headwise", {"t": T, "c": 6, "size": 3, "w": 4, "static": 1, "residual": 1}
+        yield "lowrank", {"t": T, "c": 6, "r": 3, "w": 4, "static": 1, "residual": 1}
+    for block, W in ((8, 2), (5, 4), (2, 3), (1, 2)):
+        yield "dflash", {"blocks": 4, "block": block, "c": 32, "group": 16, "w": W}
+    for T in (1, 2, 3, 4, 33):
+        for W in (3, 4):
+            yield "jet", {"t": T, "c": 16, "w": W, "reduction": 8, "g": T % 2 * 6, "cache": W % 2, "silu": 1}
+    yield "jet", {"t": 9, "c": 4, "w": 5, "reduction": 1, "g": 0, "cache": 1, "silu": 0}
+
+
 def causal_conv1d_cases():
     lengths = (1, 2, 8, 16, 32, 64, 128, 129, 130, 151)
     for i, T in enumerate(lengths):
@@ -220,7 +318,7 @@ def causal_conv1d_cases():
         yield "states", {"rows": 20, "kept": kept}
 
 
-CASES = [*causal_conv1d_cases(), *fla_cases()]
+CASES = [*causal_conv1d_cases(), *fla_cases(), *dynamic_cases()]
 
 
 def name_of(op, spec):
