@@ -20,26 +20,23 @@ void check_width(const char* op, int64_t kernel_size, int64_t dilation) {
   SEQCONV_CHECK_OP(op, dilation >= 1, "dilation must be at least 1, but got D = {}", dilation);
 }
 
-/// `rows` [B, L] of the rows of x [.., C].
-at::Tensor select_rows(const at::Tensor& x, const at::Tensor& rows) {
-  return x.reshape_symint({-1, x.sym_size(-1)})
-      .index_select(0, rows.reshape({-1}))
-      .reshape_symint({rows.sym_size(0), rows.sym_size(1), x.sym_size(-1)});
-}
-
-/// x [N, C] or [1, N, C]: of inputs before, of sequence b at b L, and of x behind.
-at::Tensor packed_final_state(
-    const at::Tensor& x, const at::Tensor& cu_seqlens, const at::Tensor& before) {
-  const at::Tensor offsets = cu_seqlens.to(at::kLong);
-  const auto B = before.sym_size(0), L = before.sym_size(1), C = x.sym_size(-1);
-  const at::Tensor first = offsets.slice_symint(0, 0, B).unsqueeze(1);
-  const at::Tensor length = offsets.slice_symint(0, 1).unsqueeze(1) - first;  // [B, 1]
-  const at::Tensor steps = at::arange(c10::Scalar(L), offsets.options());
-  const at::Tensor t = length - L + steps;  // [B, L]
-  const at::Tensor old = at::arange(c10::Scalar(B), offsets.options()).unsqueeze(1) * L + L + t;
-  const at::Tensor all =
-      at::cat({before.reshape_symint({-1, C}), x.reshape_symint({-1, C})});  // [B L + N, C]
-  return select_rows(all, at::where(t.ge(0), first + t + B * L, old));
+/// The last L inputs of sequences of `length` [B, 1] rows of x [N, C] from `first`
+/// [B, 1] on, behind those before them, [B, L, C] or none: zeros.
+at::Tensor last_rows(
+    const at::Tensor& x,
+    const at::Tensor& first,
+    const at::Tensor& length,
+    const c10::SymInt& L,
+    const OptionalTensor& before) {
+  const auto B = length.sym_size(0), C = x.sym_size(1);
+  const at::Tensor t = length - L + at::arange(c10::Scalar(L), length.options());  // [B, L]
+  const at::Tensor is_old = t.lt(0).unsqueeze(2);
+  const at::Tensor rows = (first + t.clamp_min(0)).clamp_max(x.sym_size(0) - 1);
+  const at::Tensor fresh = x.index_select(0, rows.reshape({-1})).reshape_symint({B, L, C});
+  if (!before)
+    return fresh.masked_fill(is_old, 0);
+  const at::Tensor places = (t + L).clamp_max(L - 1).unsqueeze(2).expand_symint({B, L, C});
+  return at::where(is_old, before->gather(1, places), fresh);
 }
 
 at::Tensor final_state(
@@ -66,18 +63,28 @@ at::Tensor final_state(
         L,
         C,
         initial_state->sym_sizes());
-  const at::Tensor before =
-      initial_state ? *initial_state : at::zeros_symint({B, L, C}, x.options());
-  if (cu_seqlens)
-    return packed_final_state(x, *cu_seqlens, before);
-  const at::Tensor all = at::cat({before, x}, 1);  // [B, L + T, C]
-  if (!lengths)
-    return all.slice_symint(1, x.sym_size(1));
-  check_lengths(kFinalState, lengths, x);
-  const at::Tensor ends = lengths->to(at::kLong).unsqueeze(1);
-  const at::Tensor rows = ends + at::arange(c10::Scalar(L), ends.options()) +
-      at::arange(c10::Scalar(B), ends.options()).unsqueeze(1) * all.sym_size(1);
-  return select_rows(all, rows);
+  const c10::SymInt T = x.sym_size(-2);
+  const auto before = [&] {
+    return initial_state ? *initial_state : at::zeros_symint({B, L, C}, x.options());
+  };
+  if (x.sym_numel() == 0 || L == 0)
+    return before().clone();
+  const at::Tensor rows = x.reshape_symint({-1, C});
+  if (cu_seqlens) {
+    const at::Tensor offsets = cu_seqlens->to(at::kLong);
+    const at::Tensor first = offsets.slice_symint(0, 0, B).unsqueeze(1);
+    return last_rows(
+        rows, first, offsets.slice_symint(0, 1).unsqueeze(1) - first, L, initial_state);
+  }
+  if (lengths) {
+    check_lengths(kFinalState, lengths, x);
+    const at::Tensor length = lengths->to(at::kLong).unsqueeze(1);
+    const at::Tensor first = at::arange(c10::Scalar(B), length.options()).unsqueeze(1) * T;
+    return last_rows(rows, first, length, L, initial_state);
+  }
+  if (T >= L)
+    return x.slice_symint(1, T - L).clone();
+  return at::cat({before().slice_symint(1, T), x}, 1);
 }
 
 at::Tensor last_inputs(const at::Tensor& ring, const at::Tensor& positions, int64_t count) {

@@ -1,0 +1,176 @@
+"""The short convolution of the package flash-linear-attention 0.6 (`fla.modules`).
+
+    from seqconv_torch.fla import ShortConvolution
+
+B rows, T positions, D channels, W taps of which the last one is that of the current
+position, N sequences: B, or as many as cu_seqlens packs into one row. Caches [N, D, W]
+hold the last W inputs, the newest last.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from seqconv_torch._doors import (
+    ACTIVATIONS,
+    beside,
+    cache_after,
+    check_cache,
+    history_of,
+    require,
+    rows_of,
+)
+from seqconv_torch._short_conv import short_conv
+from seqconv_torch.causal_conv1d import causal_conv1d_update
+
+__all__ = ["ShortConvolution"]
+
+
+class ShortConvolution(nn.Conv1d):
+    """Depthwise causal convolution of [B, T, D] that keeps a cache.
+
+    Args:
+        hidden_size: D.
+        kernel_size: W, any number from 1.
+        bias: adds a bias to every position.
+        activation: None, "silu" or "swish", which is the same.
+        backend: kept in an attribute, and without effect.
+        device, dtype: of the parameters.
+        kwargs: ignored.
+
+    Parameters: `weight` [D, 1, W] and `bias` [D] or None, those of torch.nn.Conv1d with
+    its initialisation. ValueError on another activation.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        kernel_size: int,
+        bias: bool = False,
+        activation: str | None = "silu",
+        backend: str | None = "triton",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **kwargs: object,
+    ) -> None:
+        super().__init__(
+            hidden_size,
+            hidden_size,
+            kernel_size,
+            padding=kernel_size - 1,
+            groups=hidden_size,
+            bias=bias,
+            device=device,
+            dtype=dtype,
+        )
+        require(
+            activation in ACTIVATIONS,
+            "ShortConvolution",
+            f"activation must be None, 'silu' or 'swish', but got {activation!r}",
+        )
+        self.hidden_size, self.activation, self.backend = hidden_size, activation, backend
+
+    @property
+    def state_size(self) -> int:
+        """Numbers in the cache of a sequence, D * W."""
+        return self.hidden_size * self.kernel_size[0]
+
+    def _checked(self, x: Tensor, cache: Tensor | None, cu_seqlens: Tensor | None) -> list[int]:
+        """The shape of x's cache, [N, D, W]."""
+        op, D = "ShortConvolution", self.hidden_size
+        require(
+            x.dim() == 3 and x.shape[2] == D,
+            op,
+            f"x must be [B, T, D] with D = {D}, but got {list(x.shape)}",
+        )
+        wanted = [rows_of(x, cu_seqlens), D, self.kernel_size[0]]
+        check_cache(op, cache, wanted, x)
+        return wanted
+
+    def forward(  # type: ignore[override]
+        self,
+        x: Tensor,
+        residual: Tensor | None = None,
+        mask: Tensor | None = None,
+        cache: Tensor | None = None,
+        output_final_state: bool = False,
+        cu_seqlens: Tensor | None = None,
+        chunk_indices: Tensor | None = None,
+        **kwargs: object,
+    ) -> tuple[Tensor, Tensor | None]:
+        """activation(convolution of x) + residual, and the cache afterwards.
+
+        With autograd off, an x of one position a sequence is a step: it changes `cache`
+        in place and returns it. Otherwise `cache` stays, and what is returned is new and
+        differentiable.
+
+        Args:
+            x: [B, T, D]; B = 1 beside cu_seqlens.
+            residual: [B, T, D], added behind the activation; x itself may be it, and is
+                then added before y is rounded.
+            mask: [B, T], a factor of x; not beside cu_seqlens. x itself stays as it is.
+            cache: [N, D, W], of x's type: the inputs before x. None: zeros.
+            output_final_state: returns the cache, else None in its place.
+            cu_seqlens: [N + 1], int32 or int64, from 0 to T: sequences packed into a row.
+            chunk_indices, kwargs: ignored.
+
+        Returns:
+            y [B, T, D], contiguous, of x's type; and [N, D, W] or None.
+
+        ValueError on another shape or type, and on mask beside cu_seqlens.
+        """
+        if mask is not None:
+            require(
+                cu_seqlens is None,
+                "ShortConvolution",
+                "mask or cu_seqlens must be given, but got both",
+            )
+            masked = x * mask.unsqueeze(-1).to(x.dtype)
+            residual, x = (masked if residual is x else residual), masked
+        N, _, W = self._checked(x, cache, cu_seqlens)
+        if (
+            not torch.is_grad_enabled()
+            and x.shape[0] * x.shape[1] == N
+            and (cu_seqlens is None or bool(cu_seqlens.diff().eq(1).all()))
+        ):
+            return self.step(x, residual, cache, output_final_state, cu_seqlens)
+        y = short_conv(
+            x,
+            beside("ShortConvolution", "weight", self.weight.squeeze(1), x),
+            bias=None if self.bias is None else beside("ShortConvolution", "bias", self.bias, x),
+            activation=self.activation,
+            residual=residual is x,
+            initial_state=history_of(cache),
+            cu_seqlens=cu_seqlens,
+        )
+        if residual is not None and residual is not x:
+            y = y + residual
+        return y, cache_after(cache, x, W, cu_seqlens) if output_final_state else None
+
+    def step(
+        self,
+        x: Tensor,
+        residual: Tensor | None,
+        cache: Tensor | None,
+        output_final_state: bool = False,
+        cu_seqlens: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The next input of each sequence, [N, 1, D], or [1, N, D] beside cu_seqlens.
+
+        Changes `cache` in place (None: a new one of zeros). No gradient. Returns and
+        raises as forward does."""
+        wanted = self._checked(x, cache, cu_seqlens)
+        if cache is None:
+            cache = x.new_zeros(wanted)
+        columns = x.reshape(-1, self.hidden_size)  # [N, D]
+        y = causal_conv1d_update(columns, cache, self.weight.squeeze(1), self.bias, self.activation)
+        y = y.view(x.shape)
+        y = y if residual is None else y + residual
+        return y, cache if output_final_state else None
+
+    def extra_repr(self) -> str:
+        said: str = super().extra_repr()  # type: ignore[no-untyped-call]
+        if self.activation is not None:
+            said += f", activation={self.activation}"
+        return f"{said}, backend={self.backend}"
