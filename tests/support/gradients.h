@@ -70,6 +70,37 @@ inline void expect_numerical_gradients(
   }
 }
 
+/// Compares the gradients of every gradient with central differences.
+inline void expect_numerical_second_gradients(
+    const TensorFunction& function, const std::vector<at::Tensor>& inputs, double bound = 1e-7) {
+  const at::Tensor weights = at::randn_like(function(inputs));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined())
+      continue;
+    SCOPED_TRACE(::testing::Message() << "gradient of input " << i);
+    std::vector<at::Tensor> all = inputs;
+    all.push_back(weights);
+    // A gradient that does not depend on an input has one of zero there.
+    const auto first = [&](const std::vector<at::Tensor>& in) {
+      std::vector<at::Tensor> given(in.begin(), in.end() - 1);
+      if (!given[i].requires_grad())
+        given[i] = given[i].detach().clone().requires_grad_(true);
+      const at::Tensor gradient = torch::autograd::grad(
+          {function(given)},
+          {given[i]},
+          {in.back()},
+          /*retain_graph=*/true,
+          /*create_graph=*/true)[0];
+      at::Tensor sum = gradient;
+      for (const at::Tensor& input : in)
+        if (input.defined())
+          sum = sum + 0 * input.sum();
+      return sum;
+    };
+    expect_numerical_gradients(first, all, bound);
+  }
+}
+
 }  // namespace seqconv::internal::testing
 
 /// `statement` throws a c10::Error whose message is `text`.

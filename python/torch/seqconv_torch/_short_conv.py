@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from seqconv_torch import _library
+from seqconv_torch._transforms import by_definition
 
 _library.load()
 _ops = torch.ops.seqconv
@@ -101,7 +102,8 @@ def short_conv(
         y, of x's shape and type.
     """
     weight, dynamic = _taps(weight, dynamic, low_rank)
-    return _ops.short_conv(
+    operator = _ops.short_conv_reference if by_definition() else _ops.short_conv
+    return operator(
         x, weight, dynamic, bias, initial_state, dilation=dilation, padding_left=padding_left,
         activation=activation or "none", residual=residual, normalization=normalization,
         renormalize_edges=renormalize_edges, drop_p=drop_p, drop_seed=drop_seed,

@@ -9,8 +9,9 @@ beyond a length count as zero, give zero and get no gradient. All tensors are on
 x's device; a position may be on the host too.
 
 A wrong call is a RuntimeError "[lightconv] what was wanted, but got what came".
-There is one derivative, of cumulative_average any number; asking for another
-one, or for one of forward mode, is an error too.
+They have any number of derivatives, those after the first by their definition in
+tensor algebra, as under torch.func, torch.vmap and in forward mode: slower, and with
+memory for every tap.
 """
 
 import math
@@ -25,6 +26,7 @@ from seqconv_torch._short_conv import (
     short_conv_final_state,
     short_conv_step,
 )
+from seqconv_torch._transforms import by_definition
 
 _library.load()
 _ops = torch.ops.seqconv
@@ -105,11 +107,14 @@ def lightconv(
     Returns:
         [B, T, C] of x's type.
     """
-    return _ops.lightconv(
-        x, weight, bias, padding_left=padding_left, normalization=normalization,
-        renormalize_edges=renormalize_edges, drop_p=drop_p, drop_seed=drop_seed,
-        drop_mask=drop_mask, lengths=lengths,
-    )
+    options = {
+        "padding_left": padding_left, "normalization": normalization,
+        "renormalize_edges": renormalize_edges, "drop_p": drop_p, "drop_seed": drop_seed,
+        "drop_mask": drop_mask, "lengths": lengths,
+    }  # fmt: skip
+    if by_definition():
+        return _ops.short_conv_reference(x, weight, None, bias, **options)
+    return _ops.lightconv(x, weight, bias, **options)
 
 
 def lightconv_step(
@@ -176,11 +181,14 @@ def dynamicconv(
     Returns:
         [B, T, C] of x's type.
     """
-    return _ops.dynamicconv(
-        x, logits, bias, padding_left=padding_left, normalization=normalization,
-        renormalize_edges=renormalize_edges, drop_p=drop_p, drop_seed=drop_seed,
-        drop_mask=drop_mask, lengths=lengths,
-    )
+    options = {
+        "padding_left": padding_left, "normalization": normalization,
+        "renormalize_edges": renormalize_edges, "drop_p": drop_p, "drop_seed": drop_seed,
+        "drop_mask": drop_mask, "lengths": lengths,
+    }  # fmt: skip
+    if by_definition():
+        return _ops.short_conv_reference(x, None, logits, bias, **options)
+    return _ops.dynamicconv(x, logits, bias, **options)
 
 
 def dynamicconv_step(
@@ -259,7 +267,8 @@ def talk(
     Returns:
         [B, T, C] of x's type.
     """
-    return _ops.talk(
+    operator = _ops.talk_reference if by_definition() else _ops.talk
+    return operator(
         x, offset_left, offset_right, max_left=max_left, max_right=max_right, lengths=lengths,
     )
 
@@ -323,7 +332,8 @@ def cumulative_average(x: Tensor, *, lengths: Tensor | None = None) -> Tensor:
     Returns:
         [B, T, C] of x's type.
     """
-    return _ops.cumulative_average(x, lengths=lengths)
+    operator = _ops.cumulative_average_reference if by_definition() else _ops.cumulative_average
+    return operator(x, lengths=lengths)
 
 
 def cumulative_average_step(x: Tensor, state: Tensor, position: Tensor) -> Tensor:

@@ -12,15 +12,29 @@
 namespace seqconv::ops {
 namespace {
 
+/// A size that is no variable of an export, whose B and T may be.
+int64_t fixed_size(const at::Tensor& tensor, int64_t axis) {
+  return tensor.sym_size(axis).guard_int(__FILE__, __LINE__);
+}
+
+/// [.., H] -> [.., C], each for C / H neighbouring channels.
+at::Tensor of_channels(const at::Tensor& taps, int64_t channels) {
+  std::vector<int64_t> sizes(static_cast<size_t>(taps.dim()), -1);
+  sizes.push_back(channels / fixed_size(taps, -1));
+  return taps.unsqueeze(-1).expand(sizes).flatten(-2);
+}
+
 /// Taps [B, T, H, K] of every position of x from logits that broadcast to that:
 /// softmax over the taps that meet an input, of which `seen` are before x.
 at::Tensor renormalized_reference(
     const at::Tensor& logits, const at::Tensor& x, int64_t seen, const ShortConvOptions& options) {
   const OptionalTensor& lengths = options.lengths;
-  const int64_t B = x.size(0), T = x.size(1), K = logits.size(3);
+  const c10::SymInt B = x.sym_size(0), T = x.sym_size(1);
+  const int64_t K = fixed_size(logits, 3);
   const auto integers = at::TensorOptions(at::kLong).device(x.device());
-  const at::Tensor length = lengths ? lengths->view({B, 1, 1}) : at::full({B, 1, 1}, T, integers);
-  const at::Tensor t = at::arange(T, integers).view({1, T, 1});
+  const at::Tensor length = lengths ? lengths->view_symint({B, 1, 1})
+                                    : at::full_symint({B, 1, 1}, c10::Scalar(T), integers);
+  const at::Tensor t = at::arange(c10::Scalar(T), integers).view_symint({1, T, 1});
   const at::Tensor taps = at::arange(K, integers) - options.padding_left.value_or(K - 1);
   const at::Tensor s = t + taps * options.dilation;  // [1, T, K]
   // Positions of padding are never looked at: any taps will do.
@@ -48,6 +62,8 @@ DropConnect drawn(const DropConnect& drop, at::IntArrayRef sizes) {
 
 /// DropConnect on taps of any shape.
 at::Tensor drop_reference(const at::Tensor& taps, const DropConnect& drop) {
+  if (!drop.seed && !drop.mask)
+    return taps;
   const DropConnect kept = drawn(drop, taps.sizes());
   return kept.mask ? taps * kept.mask->ne(0).to(taps.options()) / (1.0 - drop.p) : taps;
 }
@@ -145,9 +161,10 @@ at::Tensor short_conv_reference(const at::Tensor& x, const ShortConvOptions& opt
   const auto& [lengths, state] = std::tie(options.lengths, options.initial_state);
   const at::Tensor wide = x.to(accumulator_type(x.scalar_type()));
   const at::Tensor mask = lengths ? length_mask(wide, *lengths) : at::ones({}, wide.options());
-  const int64_t T = x.size(1), C = x.size(2), D = options.dilation;
-  const at::Tensor taps = taps_reference(x, state ? state->size(1) : 0, options);
-  const int64_t K = taps.size(3), left = options.padding_left.value_or(K - 1);
+  const c10::SymInt T = x.sym_size(1);
+  const int64_t C = fixed_size(x, 2), D = options.dilation;
+  const at::Tensor taps = taps_reference(x, state ? fixed_size(*state, 1) : 0, options);
+  const int64_t K = fixed_size(taps, 3), left = options.padding_left.value_or(K - 1);
   at::Tensor padded = wide * mask;
   if (state)  // only causal ones have it
     padded = at::cat({state->to(wide.scalar_type()), padded}, 1);
@@ -159,10 +176,10 @@ at::Tensor short_conv_reference(const at::Tensor& x, const ShortConvOptions& opt
       options.dynamic && options.weight ? options.weight->unbind(1) : std::vector<at::Tensor>();
   at::Tensor z = at::zeros_like(wide);
   for (size_t j = 0; j < each.size(); ++j) {
-    at::Tensor tap = each[j].repeat_interleave(C / taps.size(2), 2);  // [B, T, C]
+    at::Tensor tap = of_channels(each[j], C);  // [B, T, C]
     if (!added.empty())
-      tap = tap + added[j].repeat_interleave(C / options.weight->size(0));
-    z = z + tap * padded.narrow(1, static_cast<int64_t>(j) * D, T);
+      tap = tap + of_channels(added[j], C);
+    z = z + tap * padded.narrow_symint(1, static_cast<int64_t>(j) * D, T);
   }
   if (options.bias)
     z = z + *options.bias;
@@ -253,7 +270,7 @@ at::Tensor normalize_reference_backward(
 }
 
 at::Tensor length_mask(const at::Tensor& x, const at::Tensor& lengths) {
-  const at::Tensor position = at::arange(x.size(1), lengths.options());  // [T]
+  const at::Tensor position = at::arange(c10::Scalar(x.sym_size(1)), lengths.options());  // [T]
   return position.lt(lengths.unsqueeze(1)).unsqueeze(2).to(x.scalar_type());
 }
 

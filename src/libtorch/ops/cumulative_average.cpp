@@ -82,6 +82,9 @@ at::Tensor cumulative_average_step(
 
 TORCH_LIBRARY_FRAGMENT(seqconv, m) {
   m.def("cumulative_average(Tensor x, *, Tensor? lengths=None) -> Tensor");
+  m.def(
+      "cumulative_average_reference(Tensor x, *, Tensor? lengths=None) -> Tensor",
+      cumulative_average_reference);
   m.def("cumulative_average_backward(Tensor grad, *, Tensor? lengths=None) -> Tensor");
   m.def("cumulative_average_step(Tensor x, Tensor(a!) state, Tensor position) -> Tensor");
 }

@@ -132,6 +132,15 @@ void rollback(at::Tensor& positions, const at::Tensor& counts, int64_t further) 
   write_back(seen, positions);
 }
 
+/// The definition as an operator: every transform of PyTorch's goes through it.
+struct ShortConvByDefinition {
+  static at::Tensor forward(const ShortConvArguments& args) {
+    check(args);
+    return short_conv_reference(
+        args.x, options_of(args, args.weight, args.dynamic, args.bias, args.initial_state));
+  }
+};
+
 }  // namespace
 
 at::Tensor ShortConvDispatch::forward(const ShortConvArguments& a) {
@@ -212,6 +221,32 @@ ShortConvGradients empty_gradients(const ShortConvArguments& args, const ShortCo
       like(wanted[2], args.dynamic, args.x),
       like(wanted[3], args.bias, args.x),
       like(wanted[4], args.initial_state, args.x)};
+}
+
+ShortConvOptions options_of(
+    const ShortConvArguments& args,
+    const OptionalTensor& weight,
+    const OptionalTensor& dynamic,
+    const OptionalTensor& bias,
+    const OptionalTensor& initial_state) {
+  std::optional<int64_t> left;
+  if (args.padding_left)
+    left = args.padding_left->guard_int(__FILE__, __LINE__);
+  return {
+      .weight = weight,
+      .dynamic = dynamic,
+      .bias = bias,
+      .initial_state = initial_state,
+      .dilation = args.dilation,
+      .padding_left = left,
+      .activation = parse_activation(args.op, args.activation),
+      .residual = args.residual,
+      .normalization = parse_normalization(args.op, args.normalization),
+      .renormalize_edges = args.renormalize_edges,
+      .drop = args.drop,
+      .lengths = args.lengths,
+      .cu_seqlens = args.cu_seqlens,
+      .seq_idx = args.seq_idx};
 }
 
 at::Tensor short_conv(const at::Tensor& x, const ShortConvOptions& options) {
@@ -315,6 +350,9 @@ TORCH_LIBRARY_FRAGMENT(seqconv, m) {
       "Tensor x, Tensor? weight=None, Tensor? dynamic=None, Tensor? bias=None, Tensor? "
       "initial_state=None, *, ";
   m.def(concat(kShortConv, "(", inputs, settings, "Tensor").c_str());
+  m.def(
+      concat(kShortConv, "_reference(", inputs, settings, "Tensor").c_str(),
+      ShortConvEntry<ShortConvByDefinition>::forward);
   m.def(concat(
             kShortConvBackward,
             "(Tensor grad, ",

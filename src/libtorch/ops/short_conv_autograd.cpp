@@ -1,6 +1,7 @@
 #include <ATen/Functions.h>
 
 #include "libtorch/ops/autograd_common.h"
+#include "libtorch/ops/second_derivatives.h"
 #include "libtorch/ops/short_conv_ops.h"
 
 /// Autograd of short_conv, and its shapes without values.
@@ -25,8 +26,12 @@ void check_no_tangent(const ShortConvArguments& args) {
     ops::check_no_tangent(kShortConv, {input});
 }
 
-/// Keeps all arguments: taps and sums are made again.
-void save(AutogradContext* ctx, const ShortConvArguments& args) {
+/// Tensors among the arguments.
+constexpr size_t kSaved = 10;
+
+/// Keeps all arguments, and one tensor more: taps and sums are made again.
+void save(
+    AutogradContext* ctx, const ShortConvArguments& args, const at::Tensor& beside = at::Tensor()) {
   ctx->save_for_backward(
       {args.x,
        or_undefined(args.weight),
@@ -37,7 +42,8 @@ void save(AutogradContext* ctx, const ShortConvArguments& args) {
        or_undefined(args.drop.mask),
        or_undefined(args.lengths),
        or_undefined(args.cu_seqlens),
-       or_undefined(args.seq_idx)});
+       or_undefined(args.seq_idx),
+       beside});
   auto& data = ctx->saved_data;
   data["dilation"] = args.dilation;
   if (args.padding_left)
@@ -49,42 +55,41 @@ void save(AutogradContext* ctx, const ShortConvArguments& args) {
   data["drop_p"] = args.drop.p;
 }
 
-ShortConvGradients backward_of_saved(
-    AutogradContext* ctx, const at::Tensor& grad, const ShortConvMask& wanted) {
+/// Calls work(arguments) with what was kept.
+template <class Work>
+auto with_saved(AutogradContext* ctx, const Work& work) {
   const variable_list saved = ctx->get_saved_variables();
-  std::array<OptionalTensor, 10> tensors;
-  for (size_t i = 0; i < saved.size(); ++i)
+  std::array<OptionalTensor, kSaved> tensors;
+  for (size_t i = 0; i < kSaved; ++i)
     tensors[i] = if_defined(saved[i]);
   auto& data = ctx->saved_data;
   std::optional<c10::SymInt> left;
   if (data.count("padding_left") > 0)
     left = data["padding_left"].toSymInt();
-  return ShortConvDispatch::backward(
-      {.x = saved[0],
-       .weight = tensors[1],
-       .dynamic = tensors[2],
-       .bias = tensors[3],
-       .initial_state = tensors[4],
-       .dilation = data["dilation"].toInt(),
-       .padding_left = left,
-       .activation = data["activation"].toStringRef(),
-       .residual = data["residual"].toBool(),
-       .normalization = data["normalization"].toStringRef(),
-       .renormalize_edges = data["renormalize_edges"].toBool(),
-       .drop = {data["drop_p"].toDouble(), tensors[5], tensors[6]},
-       .lengths = tensors[7],
-       .cu_seqlens = tensors[8],
-       .seq_idx = tensors[9]},
-      grad,
-      wanted);
+  return work(ShortConvArguments{
+      .op = kShortConv,
+      .x = saved[0],
+      .weight = tensors[1],
+      .dynamic = tensors[2],
+      .bias = tensors[3],
+      .initial_state = tensors[4],
+      .dilation = data["dilation"].toInt(),
+      .padding_left = left,
+      .activation = data["activation"].toStringRef(),
+      .residual = data["residual"].toBool(),
+      .normalization = data["normalization"].toStringRef(),
+      .renormalize_edges = data["renormalize_edges"].toBool(),
+      .drop = {data["drop_p"].toDouble(), tensors[5], tensors[6]},
+      .lengths = tensors[7],
+      .cu_seqlens = tensors[8],
+      .seq_idx = tensors[9]});
 }
 
-/// The gradient as an operator of its own, so that asking for a second one
-/// says clearly that there is none.
+/// The gradient as an operator of its own, which is differentiated by the definition.
 class ShortConvBackwardFunction : public Function<ShortConvBackwardFunction> {
  public:
   static variable_list forward(
-      AutogradContext* /*ctx*/,
+      AutogradContext* ctx,
       const at::Tensor& grad,
       const at::Tensor& /*x*/,
       const OptionalTensor& /*weight*/,
@@ -93,13 +98,30 @@ class ShortConvBackwardFunction : public Function<ShortConvBackwardFunction> {
       const OptionalTensor& /*initial_state*/,
       const ShortConvArguments& args,
       const ShortConvMask& wanted) {
+    save(ctx, args, grad);
+    ctx->saved_data["wanted"] = c10::List<bool>(wanted);
+    ctx->set_materialize_grads(false);
     at::AutoDispatchBelowADInplaceOrView below;
     auto [x, weight, dynamic, bias, state] = ShortConvDispatch::backward(args, grad, wanted);
     return {x, weight, dynamic, bias, state};
   }
 
-  static variable_list backward(AutogradContext*, const variable_list&) {
-    SEQCONV_CHECK_OP(kShortConv, false, "double backward is not supported");
+  static variable_list backward(AutogradContext* ctx, const variable_list& cotangents) {
+    const at::Tensor grad = ctx->get_saved_variables()[kSaved];
+    const std::vector<bool> wanted = ctx->saved_data["wanted"].toBoolList().vec();
+    return with_saved(ctx, [&](const ShortConvArguments& args) {
+      variable_list inputs;
+      for (const at::Tensor* input : inputs_of(args))
+        inputs.push_back(input == nullptr ? at::Tensor() : *input);
+      const auto definition = [&](const variable_list& in) {
+        const auto weight = if_defined(in[1]), dynamic = if_defined(in[2]),
+                   bias = if_defined(in[3]), state = if_defined(in[4]);
+        return short_conv_reference(in[0], options_of(args, weight, dynamic, bias, state));
+      };
+      variable_list all = differentiate_gradients(definition, grad, inputs, wanted, cotangents);
+      all.resize(all.size() + 2);  // the arguments, and which gradients were wanted
+      return all;
+    });
   }
 };
 
@@ -130,7 +152,9 @@ class ShortConvForwardFunction : public Function<ShortConvForwardFunction> {
     for (size_t i = 0, edge = 0; i < wanted.size(); ++i)
       if (given[i])
         wanted[i] = ctx->needs_input_grad(edge++);
-    auto [x, weight, dynamic, bias, state] = backward_of_saved(ctx, outputs[0], wanted);
+    auto [x, weight, dynamic, bias, state] = with_saved(ctx, [&](const ShortConvArguments& args) {
+      return ShortConvDispatch::backward(args, outputs[0], wanted);
+    });
     // One that is not wanted came back as [0]; the arguments have none.
     variable_list grads = {x, weight, dynamic, bias, state, at::Tensor()};
     for (size_t i = 0; i < wanted.size(); ++i)

@@ -70,6 +70,14 @@ struct ShortConvStepArguments {
   }
 };
 
+/// These arguments, with other tensors to be differentiated, as options of the functions.
+ShortConvOptions options_of(
+    const ShortConvArguments& args,
+    const OptionalTensor& weight,
+    const OptionalTensor& dynamic,
+    const OptionalTensor& bias,
+    const OptionalTensor& initial_state);
+
 /// Everything that can be said without reading values.
 void check(const ShortConvArguments& args);
 void check_short_conv_step(

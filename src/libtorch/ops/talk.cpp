@@ -145,12 +145,29 @@ at::Tensor talk_step(
       {.x = x, .offset_left = offset_left, .max_left = max_left}, state, position);
 }
 
+namespace {
+
+/// The definition as an operator: every transform of PyTorch's goes through it.
+struct TalkByDefinition : TalkKind {
+  static at::Tensor forward(const TalkArguments& args) {
+    check(args);
+    return talk_reference(
+        args.x, args.offset_left, args.offset_right, {args.max_left, args.max_right, args.lengths});
+  }
+};
+
+}  // namespace
+
 TORCH_LIBRARY_FRAGMENT(seqconv, m) {
   m.def("talk(Tensor x, Tensor offset_left, Tensor? offset_right=None, *, int max_left, int "
         "max_right=0, Tensor? lengths=None) -> Tensor");
   m.def("talk_backward(Tensor grad, Tensor x, Tensor offset_left, Tensor? offset_right=None, *, "
         "int max_left, int max_right=0, Tensor? lengths=None, bool[3] output_mask) -> (Tensor "
         "grad_x, Tensor grad_offset_left, Tensor grad_offset_right)");
+  m.def(
+      "talk_reference(Tensor x, Tensor offset_left, Tensor? offset_right=None, *, int max_left, "
+      "int max_right=0, Tensor? lengths=None) -> Tensor",
+      TalkEntry<TalkByDefinition>::forward);
   m.def("talk_step(Tensor x, Tensor(a!) state, Tensor position, Tensor offset_left, *, int "
         "max_left) -> Tensor");
 }

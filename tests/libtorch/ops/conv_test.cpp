@@ -303,19 +303,12 @@ TEST_P(ConvGradient, EqualsCentralDifferencesWithDropConnectAndLengths) {
   testing::expect_numerical_gradients(call.function(), call.inputs());
 }
 
-TEST_P(ConvGradient, HasNoSecondDerivativeAndSaysSo) {
-  const ConvCall call = {.form = GetParam()};
-  const auto in = testing::leaves(call.inputs());
-  const at::Tensor y = call.run(in).sum();
-  const auto grads = torch::autograd::grad(
-      {y},
-      {in[0]},
-      {},
-      /*retain_graph=*/true,
-      /*create_graph=*/true);
-  EXPECT_TENSOR_ERROR(
-      torch::autograd::grad({grads[0].sum()}, {in[1]}),
-      concat("[", GetParam(), "] double backward is not supported"));
+TEST_P(ConvGradient, HasASecondDerivative) {
+  ConvCall call = {.form = GetParam(), .sizes = {2, 4, 4, 2, 3, 1}};
+  testing::expect_numerical_second_gradients(call.function(), call.inputs());
+  call.lengths = at::tensor({int64_t{4}, int64_t{2}});
+  call.drop = {.p = 0.3, .seed = at::tensor(int64_t{7})};
+  testing::expect_numerical_second_gradients(call.function(), call.inputs());
 }
 
 TEST_P(ConvGradient, AStepRefusesInputsThatWantOne) {

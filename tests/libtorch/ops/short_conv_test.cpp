@@ -64,6 +64,28 @@ TEST(ShortConv, HasNumericalGradients) {
   }
 }
 
+TEST(ShortConv, HasASecondDerivative) {
+  at::manual_seed(6);
+  ShortConvCases cases(6);
+  for (int i = 0; i < 12; ++i) {
+    ShortConvCase c = cases.draw();
+    c.batch = 1;
+    c.steps = std::min<int64_t>(c.steps, 5);
+    c.channels = 2;
+    c.groups = std::min<int64_t>(c.groups, 1);
+    c.heads = std::min<int64_t>(c.heads, 2);
+    c.rows = ShortConvCase::Rows::kAll;
+    c.kernel_size = std::min<int64_t>(c.kernel_size, 3);
+    c.options.padding_left.reset();
+    c.options.lengths.reset();
+    c.options.cu_seqlens.reset();
+    c.options.seq_idx.reset();
+    SCOPED_TRACE(::testing::Message() << c);
+    testing::expect_numerical_second_gradients(
+        [&](const auto& in) { return short_conv(in[0], c.with(in)); }, c.inputs());
+  }
+}
+
 // lightconv and dynamicconv are it with a softmax.
 TEST(ShortConv, IsMadeOfAnyWidth) {
   at::manual_seed(3);
