@@ -28,6 +28,8 @@ class BackwardPlaces {
         shape_(args.shape),
         ops_(conv_kernels<S, A>(run.isa)),
         sum_ops_(conv_kernels<A, A>(run.isa)),
+        grad_ops_(conv_grad_kernels<S, A>(run.isa)),
+        sum_grad_ops_(conv_grad_kernels<A, A>(run.isa)),
         taps_(shape_, tap_options(args), logits, run.isa),
         forward_(args, added, run.isa),
         added_(added),
@@ -164,7 +166,7 @@ class BackwardPlaces {
     for (int64_t t = 0; t < made.size(); ++t) {
       A* const z = grad_z_.data() + t * W;
       const A* const bias = args_.bias == nullptr ? nullptr : args_.bias + channel(at);
-      ops_.silu_backward(z, bias, args_.grad_y + index(at, made.begin + t), z, W);
+      grad_ops_.silu_backward(z, bias, args_.grad_y + index(at, made.begin + t), z, W);
     }
   }
 
@@ -267,10 +269,10 @@ class BackwardPlaces {
       if (!each)
         return;
       if (taps_.by_channel())
-        return sum_ops_.head_products(tile, R(), grad_.data() + h * pitch, row);
+        return sum_grad_ops_.head_products(tile, R(), grad_.data() + h * pitch, row);
       tile.logits = rows_ahead(args_.logits, at, next + shape_.padding_left, h);
       tile.grad_logits = rows_ahead(args_.grad_logits, at, next, h);
-      sum_ops_.tap_products(tile, grad_.data() + h * pitch, row);
+      sum_grad_ops_.tap_products(tile, grad_.data() + h * pitch, row);
     });
     if (!each)
       return;
@@ -318,13 +320,13 @@ class BackwardPlaces {
   void add_shared(const Part& part, const ProductTile<A>& tile, double* sums) {
     if (taps_.by_channel())
       return add_channels(part, tile, H(), sums);
-    sum_ops_.shared_tap_products(tile, sums + part.channel / R() * K());
+    sum_grad_ops_.shared_tap_products(tile, sums + part.channel / R() * K());
   }
 
   /// Products of channels, added to those of their groups, sums [groups, K].
   void add_channels(const Part& part, const ProductTile<A>& tile, int64_t groups, double* sums) {
     products_.reserve(tap_pitch(K()) * kStagePitch);
-    sum_ops_.channel_products(tile, products_.data());
+    sum_grad_ops_.channel_products(tile, products_.data());
     const int64_t each = C() / groups;
     for (int64_t c = 0; c < part.channels; ++c)
       for (int64_t j = 0; j < K(); ++j)
@@ -389,13 +391,13 @@ class BackwardPlaces {
         .rows = rows - past,
         .channels = part.channels,
         .ahead = part.ahead};
-    ops_.stage(tile, staged_x_.data() + past * kStagePitch);
+    grad_ops_.stage(tile, staged_x_.data() + past * kStagePitch);
     if (past > 0) {
       tile.in = args_.past + (part.sequence.past + (first + K() - 1) * part.sequence.stride) * C() +
           part.channel;
       tile.first = tile.ahead = 0;
       tile.last = tile.rows = past;
-      ops_.stage(tile, staged_x_.data());
+      grad_ops_.stage(tile, staged_x_.data());
     }
     return {staged_x_.data(), kStagePitch};
   }
@@ -404,13 +406,13 @@ class BackwardPlaces {
   Rows stage_gradients(const ConvPlace& at, const Part& part, const Span& span) {
     if (active_)
       return stage_rows(
-          sum_ops_,
+          sum_grad_ops_,
           grad_z_.data() + span.row * width(at) + part.channel - channel(at),
           width(at),
           part,
           span.rows);
     return stage_rows(
-        ops_,
+        grad_ops_,
         args_.grad_y + part.sequence.at(span.first) * C() + part.channel,
         part.sequence.stride * C(),
         part,
@@ -419,7 +421,11 @@ class BackwardPlaces {
 
   template <class In>
   Rows stage_rows(
-      const ConvKernels<In, A>& ops, const In* in, int64_t stride, const Part& part, int64_t rows) {
+      const ConvGradKernels<In, A>& ops,
+      const In* in,
+      int64_t stride,
+      const Part& part,
+      int64_t rows) {
     if constexpr (std::is_same_v<In, A>)
       if (part.channels % kTapSlack == 0)
         return {in, stride};
@@ -439,6 +445,8 @@ class BackwardPlaces {
   const ConvShape& shape_;
   const ConvKernels<S, A>& ops_;
   const ConvKernels<A, A>& sum_ops_;
+  const ConvGradKernels<S, A>& grad_ops_;
+  const ConvGradKernels<A, A>& sum_grad_ops_;
   TapRows<L, A> taps_;
   ForwardRows<S, A> forward_;
   const AddedTaps<A>& added_;

@@ -20,18 +20,23 @@ struct Tables {
     static constexpr ConvKernels<S, A> kTable = {
         .lanes = kLanes<A>,
         .convolve = convolve<S, A>,
+        .weighted_sum = weighted_sum<S, A>,
+        .end_row = end_row<S, A>,
+        .spread = spread<A>,
+        .softmax = softmax<S, A>,
+        .narrow = narrow<S, A>};
+    return kTable;
+  }
+  template <class S, class A>
+  static const ConvGradKernels<S, A>& gradients() {
+    static constexpr ConvGradKernels<S, A> kTable = {
         .stage = stage<S, A>,
         .tap_products = tap_products<A>,
         .shared_tap_products = shared_tap_products<A>,
         .channel_products = channel_products<A>,
         .head_products = head_products<A>,
-        .weighted_sum = weighted_sum<S, A>,
-        .end_row = end_row<S, A>,
         .silu_backward = silu_backward<S, A>,
-        .spread = spread<A>,
-        .softmax = softmax<S, A>,
-        .softmax_backward = softmax_backward<S, A>,
-        .narrow = narrow<S, A>};
+        .softmax_backward = softmax_backward<S, A>};
     return kTable;
   }
 };
@@ -47,11 +52,18 @@ template <class S, class A>
 const ConvKernels<S, A>& conv_kernels(Isa isa) {
   SEQCONV_CHOOSE(isa, rows<S, A>());
 }
+template <class S, class A>
+const ConvGradKernels<S, A>& conv_grad_kernels(Isa isa) {
+  SEQCONV_CHOOSE(isa, gradients<S, A>());
+}
 
 template const ConvKernels<float, float>& conv_kernels(Isa isa);
 #ifndef SEQCONV_FLOAT_ONLY
 template const ConvKernels<double, double>& conv_kernels(Isa isa);
 template const ConvKernels<BFloat16, float>& conv_kernels(Isa isa);
+template const ConvGradKernels<float, float>& conv_grad_kernels(Isa isa);
+template const ConvGradKernels<double, double>& conv_grad_kernels(Isa isa);
+template const ConvGradKernels<BFloat16, float>& conv_grad_kernels(Isa isa);
 #endif
 
 }  // namespace seqconv::internal::kernels

@@ -179,6 +179,18 @@ template <class S, class A>
 struct ConvKernels {
   int64_t lanes;  ///< of A in a vector
   void (*convolve)(const ConvTile<S, A>& tile);
+  void (*weighted_sum)(const RowSum<S, A>& rows);
+  void (*end_row)(const RowEnd<S, A>& row);
+  /// Taps by channel: out[(t * K + j) * pitch + c] = tap j of row t of c's head.
+  void (*spread)(const SpreadTile<A>& tile);
+  void (*softmax)(TapTile<S, A> tile);
+  /// Of results: a signalling NaN need not stay one.
+  void (*narrow)(const A* src, int64_t count, S* dst);
+};
+
+/// Those of backward passes alone: programs that make none are without them.
+template <class S, class A>
+struct ConvGradKernels {
   /// out [rows, kStagePitch].
   void (*stage)(const StageTile<S>& tile, A* out);
   /// out[t * out_stride + j] = <g[t], x[t + j]>; rows of at least tap_pitch(K).
@@ -191,20 +203,15 @@ struct ConvKernels {
   /// The products of rows, as tap_products, of heads of R channels: those of head
   /// h at t * out_stride + h * tap_pitch(K) + j.
   void (*head_products)(const ProductTile<A>& tile, int64_t R, A* out, int64_t out_stride);
-  void (*weighted_sum)(const RowSum<S, A>& rows);
-  void (*end_row)(const RowEnd<S, A>& row);
   /// grad_z[c] = grad_y[c] * silu'(z[c] + bias[c]); may be z.
   void (*silu_backward)(const A* z, const A* bias, const S* grad_y, A* grad_z, int64_t width);
-  /// Taps by channel: out[(t * K + j) * pitch + c] = tap j of row t of c's head.
-  void (*spread)(const SpreadTile<A>& tile);
-  void (*softmax)(TapTile<S, A> tile);
   /// out = w (grad - <w, grad>), segment by segment.
   void (*softmax_backward)(TapGradient<S, A> tile);
-  /// Of results: a signalling NaN need not stay one.
-  void (*narrow)(const A* src, int64_t count, S* dst);
 };
 
 template <class S, class A>
 const ConvKernels<S, A>& conv_kernels(Isa isa);
+template <class S, class A>
+const ConvGradKernels<S, A>& conv_grad_kernels(Isa isa);
 
 }  // namespace seqconv::internal::kernels

@@ -180,16 +180,34 @@ HWY_INLINE void add_to_sums(
   }
 }
 
-/// Sums of one output -> what they become with an activation and a residual.
+/// Sums that end with an activation or a residual, by way of memory: the code
+/// for these would be in every block.
 template <class S, class A, int NT, int NV, bool kTail, TapForm kForm>
-HWY_INLINE void end_output(
-    ConvBlock<S, A, NT, NV, kTail, kForm>& block, const ConvTile<S, A>& tile, int i, const S* x) {
-  if (tile.activation == ConvActivation::kSilu)
-    silus<A, NV>(block.sum[i]);
-  if (tile.residual != nullptr)
-#pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v)
-      block.sum[i][v] = hn::Add(block.sum[i][v], block.load_row(x, v));
+HWY_INLINE void end_block(
+    const ConvBlock<S, A, NT, NV, kTail, kForm>& block,
+    const ConvTile<S, A>& tile,
+    int64_t t,
+    int64_t c) {
+  constexpr int kShares = ConvBlock<S, A, NT, NV, kTail, kForm>::kShares;
+  const Tag<A> d;
+  HWY_ALIGN A sums[NV * kLanes<A>];
+  for (int i = 0; i < NT; ++i) {
+    for (int v = 0; v < NV; v += kShares) {
+      A* const to = sums + v * kLanes<A>;
+      if constexpr (kShares == 2)
+        hn::StoreInterleaved2(block.sum[i][v], block.sum[i][v + 1], d, to);
+      else
+        hn::Store(block.sum[i][v], d, to);
+    }
+    const int64_t at = (t + i) * tile.out_stride + c;
+    end_row<S, A>(
+        {.acc = sums,
+         .bias = tile.bias == nullptr ? nullptr : tile.bias + c,
+         .activation = tile.activation,
+         .residual = tile.residual == nullptr ? nullptr : tile.residual + at,
+         .y = tile.out + at,
+         .width = kTail ? block.tail : NV * kLanes<A>});
+  }
 }
 
 /// Sums -> outputs from row t and channel c. With as few instructions as it
@@ -203,8 +221,10 @@ HWY_INLINE void finish_block(
   constexpr int kShares = ConvBlock<S, A, NT, NV, kTail, kForm>::kShares;
   if (HWY_UNLIKELY(tile.sums != nullptr))
     return add_to_sums(block, tile, t, c);
-  const int64_t stride = tile.out_stride, from = t * stride + c;
-  S* out = tile.out + from;
+  if (HWY_UNLIKELY(tile.activation != ConvActivation::kNone || tile.residual != nullptr))
+    return end_block(block, tile, t, c);
+  const int64_t stride = tile.out_stride;
+  S* out = tile.out + t * stride + c;
   if (tile.bias != nullptr)
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
@@ -213,10 +233,6 @@ HWY_INLINE void finish_block(
       for (int i = 0; i < NT; ++i)
         block.sum[i][v] = hn::Add(block.sum[i][v], bias);
     }
-  if (HWY_UNLIKELY(tile.activation != ConvActivation::kNone || tile.residual != nullptr))
-#pragma GCC unroll 6
-    for (int i = 0; i < NT; ++i)
-      end_output(block, tile, i, tile.residual + from + i * stride);
   const bool streaming = tile.streaming;
 #pragma GCC unroll 6
   for (int i = 0; i < NT; ++i) {
@@ -294,10 +310,11 @@ void convolve_rows(const ConvTile<S, A>& tile, int64_t t) {
     if constexpr (NV > 2)
       for (; c + kPair <= end; c += kPair)
         convolve_block<S, A, NT, 2, false, false, kForm>(tile, t, c, taps);
-    for (; c + L <= end; c += L)
-      convolve_block<S, A, NT, 1, false, false, kForm>(tile, t, c, taps);
-    if (c < end)
-      convolve_block<S, A, NT, 1, true, false, kForm>(tile, t, c, taps, end - c);
+    if constexpr (!kForm.in_order())
+      for (; c + L <= end; c += L)
+        convolve_block<S, A, NT, 1, false, false, kForm>(tile, t, c, taps);
+    for (; c < end; c += L)
+      convolve_block<S, A, NT, 1, true, false, kForm>(tile, t, c, taps, HWY_MIN(L, end - c));
   }
 }
 
@@ -309,9 +326,11 @@ void convolve_all(const ConvTile<S, A>& tile) {
     if (tile.kernel_size >= kRowBlock - 1)
       for (; t + kRowBlock <= tile.rows; t += kRowBlock)
         convolve_rows<S, A, kRowBlock, kForm>(tile, t);
-  if (tile.kernel_size >= 3)
-    for (; t + 4 <= tile.rows; t += 4)
-      convolve_rows<S, A, 4, kForm>(tile, t);
+  // Old processors are to have few forms.
+  if constexpr (!kForm.in_order() || kRegisters == 32 || HWY_TARGET == HWY_AVX2)
+    if (tile.kernel_size >= 3)
+      for (; t + 4 <= tile.rows; t += 4)
+        convolve_rows<S, A, 4, kForm>(tile, t);
   if constexpr (!kForm.in_order())
     for (; t + 2 <= tile.rows; t += 2)
       convolve_rows<S, A, 2, kForm>(tile, t);

@@ -90,9 +90,34 @@ HWY_INLINE void silus(Vec<A>* x) {
     x[i] = hn::Mul(x[i], s[i]);
 }
 
+/// Four whole vectors of a row from c on.
 template <class S, class A>
-void end_row(const RowEnd<S, A>& row) {
-  for (int64_t c = 0; c < row.width; c += kLanes<A>) {
+HWY_INLINE void end_vectors(const RowEnd<S, A>& row, int64_t c) {
+  constexpr int L = kLanes<A>;
+  Vec<A> z[4];
+#pragma GCC unroll 4
+  for (int v = 0; v < 4; ++v) {
+    z[v] = load(row.acc + c + v * L);
+    if (row.bias != nullptr)
+      z[v] = hn::Add(z[v], load(row.bias + c + v * L));
+  }
+  if (row.activation == ConvActivation::kSilu)
+    silus<A, 4>(z);
+#pragma GCC unroll 4
+  for (int v = 0; v < 4; ++v) {
+    if (row.residual != nullptr)
+      z[v] = hn::Add(z[v], load_wide(row.residual + c + v * L));
+    store_narrow(z[v], row.y + c + v * L);
+  }
+}
+
+template <class S, class A>
+HWY_NOINLINE void end_row(const RowEnd<S, A>& row) {
+  constexpr int64_t L = kLanes<A>;
+  int64_t c = 0;
+  for (; c + 4 * L <= row.width; c += 4 * L)
+    end_vectors(row, c);
+  for (; c < row.width; c += L) {
     const int64_t count = row.width - c;
     auto z = load_some<A>(row.acc + c, count);
     if (row.bias != nullptr)

@@ -131,6 +131,7 @@ class TapRows {
         logits_(logits),
         rows_(conv_kernels<L, A>(isa)),
         sums_(conv_kernels<A, A>(isa)),
+        isa_(isa),
         pitch_(tap_pitch(shape.kernel_size)),
         drops_(options.drop.active()),
         by_channel_(few_channels<A>(shape, sums_)) {}
@@ -179,7 +180,7 @@ class TapRows {
       for (int64_t i = 0; i < rows * width; ++i)
         grad[i] *= factors_.data()[at + i];
     if (options_.softmax)
-      return rows_.softmax_backward(
+      return conv_grad_kernels<L, A>(isa_).softmax_backward(
           {.w = taps_.data() + at,
            .grad = grad,
            .out = out,
@@ -336,6 +337,7 @@ class TapRows {
   const Logits<const L> logits_;
   const ConvKernels<L, A>& rows_;
   const ConvKernels<A, A>& sums_;
+  const Isa isa_;
   const int64_t pitch_;
   const bool drops_;
   const bool by_channel_;

@@ -68,7 +68,7 @@ class BackwardTile {
   BackwardTile(const TalkBackward<S, O>& args, CacheUse use, Isa isa)
       : args_(args),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
-        ops_(talk_kernels<S, A>(isa)),
+        backward_(talk_columns_backward<S, A>(isa)),
         streaming_(use.streams) {}
 
   /// Gradients of a head at some rows.
@@ -103,7 +103,7 @@ class BackwardTile {
     tile.grad_x = args_.grad_x == nullptr ? nullptr : args_.grad_x + at;
     const int64_t strip = std::min(kTalkChannels, R);
     tile.next = talk_next(shape, head * R + R - strip, strip, rows.count);
-    const bool finite = ops_.backward(tile) && numbers;
+    const bool finite = backward_(tile) && numbers;
     if (!finite && tile.grad_x != nullptr)
       spread_windows_singly(tile, windows, rows.first);
     put_offset_gradients(tile, windows + tile.own, row * shape.heads + head);
@@ -153,7 +153,7 @@ class BackwardTile {
   const TalkBackward<S, O>& args_;
   TalkWindows<O> windows_;
   EdgeLists<A> edges_;
-  const TalkKernels<S, A>& ops_;
+  const TalkColumnsBackward<S, A> backward_;
   const bool streaming_;
   Scratch<A> ring_;
   Scratch<A> products_;
@@ -166,7 +166,7 @@ class BackwardHeadsTile {
   BackwardHeadsTile(const TalkBackward<S, O>& args, CacheUse use, Isa isa)
       : args_(args),
         windows_(args.shape, args.offset_left, args.offset_right, isa),
-        ops_(talk_heads_kernels<S, O>(isa)),
+        backward_(talk_heads_backward<S, O>(isa)),
         use_(use),
         singly_(args, {}, isa) {}
 
@@ -185,7 +185,7 @@ class BackwardHeadsTile {
       if (grad != nullptr)
         zero_rows(
             grad + row * shape.heads + heads.first, shape.heads, heads.count, real, rows.count);
-    if (real > 0 && !ops_.backward(tile_of(rows, heads)))
+    if (real > 0 && !backward_(tile_of(rows, heads)))
       for (int64_t h = 0; h < heads.count; ++h)
         singly_.run(rows, heads.first + h);
   }
@@ -234,7 +234,7 @@ class BackwardHeadsTile {
 
   const TalkBackward<S, O>& args_;
   TalkWindows<O> windows_;
-  const TalkHeadsKernels<S, O>& ops_;
+  const TalkHeadsBackward<S, O> backward_;
   const CacheUse use_;
   BackwardTile<S, O> singly_;
   Scratch<A> changes_;

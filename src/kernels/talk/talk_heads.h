@@ -79,7 +79,6 @@ struct TalkHeadsKernels {
   int64_t lanes = 1;
   /// As those of TalkKernels.
   bool (*forward)(const TalkHeadsTile<S, O>& tile) = nullptr;
-  bool (*backward)(const TalkHeadsGradTile<S, O>& tile) = nullptr;
   /// Items begin .. end-1 of all streams' groups of heads, groups fastest.
   void (*step)(const TalkStep<S, O>& args, int64_t begin, int64_t end) = nullptr;
   void (*row)(const TalkRow<S, O>& args) = nullptr;
@@ -87,5 +86,11 @@ struct TalkHeadsKernels {
 
 template <class S, class O>
 const TalkHeadsKernels<S, O>& talk_heads_kernels(Isa isa);
+
+/// As that of TalkKernels; by itself, for programs that make no backward passes.
+template <class S, class O>
+using TalkHeadsBackward = bool (*)(const TalkHeadsGradTile<S, O>& tile);
+template <class S, class O>
+TalkHeadsBackward<S, O> talk_heads_backward(Isa isa);
 
 }  // namespace seqconv::internal::kernels

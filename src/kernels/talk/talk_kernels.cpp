@@ -18,9 +18,12 @@ struct Tables {
     static constexpr TalkKernels<S, A> kTable = {
         .extremes = talk_extremes<S, A>,
         .windows = talk_windows<S, A>,
-        .forward = for_columns<ForwardColumns, S, A, TalkTile<S, A>>,
-        .backward = for_columns<BackwardColumns, S, A, TalkGradTile<S, A>>};
+        .forward = for_columns<ForwardColumns, S, A, TalkTile<S, A>>};
     return kTable;
+  }
+  template <class S, class A>
+  static TalkColumnsBackward<S, A> talk_gradients() {
+    return for_columns<BackwardColumns, S, A, TalkGradTile<S, A>>;
   }
 };
 
@@ -36,10 +39,18 @@ const TalkKernels<S, A>& talk_kernels(Isa isa) {
   SEQCONV_CHOOSE(isa, talk<S, A>());
 }
 
+template <class S, class A>
+TalkColumnsBackward<S, A> talk_columns_backward(Isa isa) {
+  SEQCONV_CHOOSE(isa, talk_gradients<S, A>());
+}
+
 template const TalkKernels<float, float>& talk_kernels(Isa isa);
 #ifndef SEQCONV_FLOAT_ONLY
 template const TalkKernels<double, double>& talk_kernels(Isa isa);
 template const TalkKernels<BFloat16, float>& talk_kernels(Isa isa);
+template TalkColumnsBackward<float, float> talk_columns_backward(Isa isa);
+template TalkColumnsBackward<double, double> talk_columns_backward(Isa isa);
+template TalkColumnsBackward<BFloat16, float> talk_columns_backward(Isa isa);
 #endif
 
 }  // namespace seqconv::internal::kernels

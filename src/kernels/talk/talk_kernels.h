@@ -137,11 +137,16 @@ struct TalkKernels {
   /// False, and y is garbage, where an input is not finite: prefix sums would
   /// spread it over everything behind it.
   bool (*forward)(const TalkTile<S, A>& tile);
-  /// False, and grad_x is garbage, where a gradient is not finite.
-  bool (*backward)(const TalkGradTile<S, A>& tile);
 };
+
+/// Returns false, and grad_x is garbage, where a gradient is not finite. By itself: programs that
+/// make no backward passes are without it.
+template <class S, class A>
+using TalkColumnsBackward = bool (*)(const TalkGradTile<S, A>& tile);
 
 template <class S, class A>
 const TalkKernels<S, A>& talk_kernels(Isa isa);
+template <class S, class A>
+TalkColumnsBackward<S, A> talk_columns_backward(Isa isa);
 
 }  // namespace seqconv::internal::kernels
