@@ -184,7 +184,7 @@ struct ConvKernels {
   /// Taps by channel: out[(t * K + j) * pitch + c] = tap j of row t of c's head.
   void (*spread)(const SpreadTile<A>& tile);
   void (*softmax)(TapTile<S, A> tile);
-  /// Of results: a signalling NaN need not stay one.
+  /// Rounds results: a signalling NaN need not stay one.
   void (*narrow)(const A* src, int64_t count, S* dst);
 };
 
