@@ -31,6 +31,25 @@ void check_mixer(
 /// no width of its own.
 bool is_as_wide_as_model(MixerKind kind);
 
+/// Tells whether its linear maps may have short convolutions behind them.
+bool takes_short_convs(MixerKind kind);
+
+/// The short convolutions of a layer of a side, the decoder's when `causal`.
+LayerShortConv layer_short_conv(const StackOptions& stack, int64_t layer, bool causal);
+
+/// UsageError when the short convolutions of a side make no sense.
+void check_short_convs(
+    const StackOptions& stack, const std::string& path, const Keyed& dim, const Keyed& ffn_dim);
+
+/// The parameters of a short convolution of so many channels, whose taps are
+/// predicted from `query_channels`.
+void add_short_conv_parameters(
+    const LayerShortConv& conv,
+    const std::string& name,
+    int64_t channels,
+    int64_t query_channels,
+    ParameterList& list);
+
 /// The mixer's parameters; `name` is what theirs begin with.
 void add_mixer_parameters(const MixerOptions& mixer, const std::string& name, ParameterList& list);
 

@@ -184,6 +184,7 @@ MixerOptions mixer_options(
     mixer.query = stack.query_at(layer);
   if (has(kAverageFfn) && stack.average_ffn_at(layer))
     mixer.average_hidden = model.ffn_dim_of(stack);
+  mixer.short_conv = layer_short_conv(stack, layer, causal);
   return mixer;
 }
 
@@ -261,6 +262,10 @@ bool is_as_wide_as_model(MixerKind kind) {
   return !reads(kind, MixerKey::kConvDim);
 }
 
+bool takes_short_convs(MixerKind kind) {
+  return kind == MixerKind::kSelfAttention;
+}
+
 void add_mixer_parameters(const MixerOptions& mixer, const std::string& name, ParameterList& list) {
   const bool projected = !is_as_wide_as_model(mixer.kind);
   const int64_t dim = mixer.dim;
@@ -285,6 +290,10 @@ void add_mixer_parameters(const MixerOptions& mixer, const std::string& name, Pa
     case MixerKind::kSelfAttention:
       list.linear(name + "attention.in_proj", 3 * dim, dim);
       list.linear(name + "attention.out_proj", dim, dim);
+      if (mixer.short_conv.behind_qkv())
+        add_short_conv_parameters(mixer.short_conv, name + "attention.in_conv", 3 * dim, dim, list);
+      if (mixer.short_conv.behind_linear())
+        add_short_conv_parameters(mixer.short_conv, name + "attention.out_conv", dim, dim, list);
       break;
     case MixerKind::kAverageAttention:
       if (const int64_t hidden = mixer.average_hidden; hidden > 0) {

@@ -5,6 +5,8 @@
 
 #include "kernels/normalization_names.h"
 #include "model/kinds.h"
+#include "model/layer_lists.h"
+#include "model/short_convs.h"
 
 /// Mixers, which mix information along time in the layers of a model: the
 /// kinds, the keys that choose among them, and what one layer's mixer consists
@@ -34,22 +36,6 @@ struct EnumNames<QuerySource> {
       {{"conv_input", QuerySource::kConvInput}, {"block_input", QuerySource::kBlockInput}});
 };
 
-/// The entry of a layer in a list of one entry or of one a layer; `missing`
-/// when it is empty.
-template <class List>
-typename List::value_type layer_entry(
-    const List& list, int64_t layer, typename List::value_type missing) {
-  if (list.empty())
-    return missing;
-  return list.size() == 1 ? list[0] : list.at(static_cast<size_t>(layer));
-}
-
-/// One flag a layer, or a single one that stands for all.
-struct LayerFlags : std::vector<bool> {
-  using std::vector<bool>::vector;
-  LayerFlags(bool all) : std::vector<bool>(1, all) {}
-};
-
 /// [model.encoder] and [model.decoder]. A list holds one entry a layer, or a
 /// single one that stands for every layer that has such a thing; in a longer
 /// list, layers that have none keep the default.
@@ -72,6 +58,7 @@ struct StackOptions {
   int64_t ffn_dim = 0;
   SidePositions positions = SidePositions::kAuto;
   int64_t max_positions = 0;
+  ShortConvKeys short_conv;
 
   template <class Visitor>
   void visit(Visitor& v) {
@@ -125,6 +112,7 @@ struct StackOptions {
     v("max_positions",
       max_positions,
       R"(Longest sequence of this side in tokens: learned positions, and what training keeps; 0 = model.max_positions)");
+    v("short_conv", short_conv, "Short convolutions in the layers");
   }
 
   MixerKind block_at(int64_t layer) const {
@@ -180,6 +168,8 @@ struct MixerOptions {
   QuerySource query = QuerySource::kConvInput;
   /// average_attention: channels inside its network; 0: it has none.
   int64_t average_hidden = 0;
+  /// The layer's, whatever its kind: behind its linear maps or in front of its parts.
+  LayerShortConv short_conv{};
 
   /// Counts those of the K taps of a convolution before the current position.
   int64_t padding_left() const { return causal ? kernel_size - 1 : kernel_size / 2; }

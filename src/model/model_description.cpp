@@ -23,11 +23,13 @@ constexpr const char* kLaterKeys[] = {
     "encoder.ffn_dim",
     "encoder.positions",
     "encoder.max_positions",
+    "encoder.short_conv",
     "decoder.conv_dim",
     "decoder.norm",
     "decoder.ffn_dim",
     "decoder.positions",
-    "decoder.max_positions"};
+    "decoder.max_positions",
+    "decoder.short_conv"};
 
 /// Where a key such as "encoder.norm" stands in a table.
 Json::json_pointer pointer_to(std::string key) {

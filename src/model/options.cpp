@@ -247,7 +247,7 @@ void ModelOptions::validate(const std::string& path, Task task) const {
   check_rate(weight_dropout, path + ".weight_dropout");
   switch (task) {
     case Task::kTranslation:
-      check_stack({encoder, "encoder", /*attends=*/false}, dim, path);
+      check_stack({encoder, "encoder", /*attends=*/false}, *this, path);
       check_input_not_adaptive(*this, path);
       check_adaptive(*this, path);
       break;
@@ -258,7 +258,7 @@ void ModelOptions::validate(const std::string& path, Task task) const {
   }
   check_tied_widths(*this, path, task);
   const bool attends = task == Task::kTranslation;
-  check_stack({decoder, "decoder", attends}, dim, path);
+  check_stack({decoder, "decoder", attends}, *this, path);
 }
 
 }  // namespace seqconv::internal

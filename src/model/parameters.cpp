@@ -21,7 +21,7 @@ class Lister {
       const LayerOptions options = layer_options(model_, Task::kTranslation, Side::kEncoder, i);
       add_mixer_parameters(options.mixer, layer + "block.", list_);
       norm(layer + "block_norm");
-      feed_forward(layer, options.ffn_dim);
+      feed_forward(layer, options);
     }
     if (model_.norm_of(model_.encoder) == NormPlacement::kPre)
       norm("encoder.final_norm");
@@ -37,7 +37,7 @@ class Lister {
       norm(layer + "block_norm");
       if (options.cross_heads > 0)
         cross_attention(layer);
-      feed_forward(layer, options.ffn_dim);
+      feed_forward(layer, options);
     }
     if (translates && model_.norm_of(model_.decoder) == NormPlacement::kPre)
       norm("decoder.final_norm");
@@ -60,10 +60,21 @@ class Lister {
     list_.add(name + ".bias", {model_.dim});
   }
 
-  void feed_forward(const std::string& layer, int64_t hidden) {
-    list_.linear(layer + "feed_forward.fc1", hidden, model_.dim);
-    list_.linear(layer + "feed_forward.fc2", model_.dim, hidden);
+  /// The network, its norm, and the short convolutions in front of the parts.
+  void feed_forward(const std::string& layer, const LayerOptions& options) {
+    const int64_t dim = model_.dim, hidden = options.ffn_dim;
+    const LayerShortConv& conv = options.mixer.short_conv;
+    list_.linear(layer + "feed_forward.fc1", hidden, dim);
+    list_.linear(layer + "feed_forward.fc2", dim, hidden);
+    if (conv.behind_linear()) {
+      add_short_conv_parameters(conv, layer + "feed_forward.conv1", hidden, dim, list_);
+      add_short_conv_parameters(conv, layer + "feed_forward.conv2", dim, hidden, list_);
+    }
     norm(layer + "feed_forward_norm");
+    if (conv.before_blocks()) {
+      add_short_conv_parameters(conv, layer + "block_conv", dim, dim, list_);
+      add_short_conv_parameters(conv, layer + "feed_forward_conv", dim, dim, list_);
+    }
   }
 
   void cross_attention(const std::string& layer) {

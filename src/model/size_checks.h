@@ -67,6 +67,6 @@ struct CheckedSide {
 };
 
 /// UsageError when the layers of a side make no sense; `path` is the model's.
-void check_stack(const CheckedSide& side, int64_t dim, const std::string& path);
+void check_stack(const CheckedSide& side, const ModelOptions& model, const std::string& path);
 
 }  // namespace seqconv::internal

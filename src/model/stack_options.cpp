@@ -2,7 +2,8 @@
 
 namespace seqconv::internal {
 
-void check_stack(const CheckedSide& side, int64_t dim, const std::string& model_path) {
+void check_stack(
+    const CheckedSide& side, const ModelOptions& model, const std::string& model_path) {
   const StackOptions& stack = side.stack;
   const std::string path = concat(model_path, ".", side.key);
   check_at_least(stack.layers, 1, path + ".layers");
@@ -14,7 +15,7 @@ void check_stack(const CheckedSide& side, int64_t dim, const std::string& model_
         "got 1");
   check_at_least(stack.max_positions, 0, path + ".max_positions");
   check_mixer_lists(stack, path);
-  const Keyed width{dim, model_path, "dim"};
+  const Keyed width{model.dim, model_path, "dim"};
   const Keyed heads{stack.heads, path, "heads"};
   check_at_least(heads.value, 1, heads.name());
   bool splits_model = side.attends;
@@ -25,6 +26,9 @@ void check_stack(const CheckedSide& side, int64_t dim, const std::string& model_
   }
   if (splits_model)
     check_heads(heads, width);
+  const bool own = stack.ffn_dim > 0;
+  check_short_convs(
+      stack, path, width, {model.ffn_dim_of(stack), own ? path : model_path, "ffn_dim"});
 }
 
 }  // namespace seqconv::internal

@@ -2,35 +2,65 @@
 
 #include <string>
 
-#include "kernels/activation.h"
+#include "model/layers.h"
+#include "runtime/short_conv.h"
 #include "runtime/weights.h"
 #include "runtime/workspace.h"
 
 namespace seqconv::internal::runtime {
 
-/// Two linear maps with an activation between them.
+/// The past of a network's short convolutions, where there are any.
+struct FeedForwardSteps {
+  std::optional<RowLog> conv1;
+  std::optional<RowLog> conv2;
+};
+
+/// Two linear maps with an activation between them; where a layer has short
+/// convolutions behind its linear maps, one behind each.
 class FeedForward {
  public:
   FeedForward(const Weights& weights, const std::string& name, kernels::Activation activation)
+      : FeedForward(weights, name, activation, {}) {}
+  FeedForward(
+      const Weights& weights,
+      const std::string& name,
+      kernels::Activation activation,
+      const LayerShortConv& conv)
       : fc1_(weights.linear(name + "fc1")),
         fc2_(weights.linear(name + "fc2")),
-        end_(
-            activation == kernels::Activation::kSwish ? kernels::LinearEnd::kSwish
-                                                      : kernels::LinearEnd::kRelu) {}
+        activation_(activation),
+        conv1_(find_short_conv(conv, fc1_.weight.outputs(), weights, name + "conv1")),
+        conv2_(find_short_conv(conv, fc2_.weight.outputs(), weights, name + "conv2")) {}
 
-  /// pass: rows, x and y of C channels, and what the second map ends with.
+  FeedForwardSteps start(Workspace::Frame& kept) const {
+    return {runtime::start(conv1_, kept), runtime::start(conv2_, kept)};
+  }
+
+  /// Without short convolutions. pass: rows, x and y of C channels, and what the second
+  /// map ends with.
   void run(kernels::LinearPass pass, Workspace& space) const {
     Workspace::Frame frame(space);
     float* const hidden = frame.take(pass.rows * fc1_.weight.outputs());
-    fc1_.run({.rows = pass.rows, .x = pass.x, .end = end_, .y = hidden});
+    fc1_.run({.rows = pass.rows, .x = pass.x, .end = end(), .y = hidden});
     pass.x = hidden;
     fc2_.run(pass);
   }
 
+  /// y = residual + network(x); past: of steps.
+  void run(
+      const RowOrder& order, FeedForwardSteps* past, const LayerRows& rows, Workspace& space) const;
+
  private:
+  kernels::LinearEnd end() const {
+    return activation_ == kernels::Activation::kSwish ? kernels::LinearEnd::kSwish
+                                                      : kernels::LinearEnd::kRelu;
+  }
+
   Linear fc1_;
   Linear fc2_;
-  kernels::LinearEnd end_;
+  kernels::Activation activation_;
+  std::optional<ShortConv> conv1_;
+  std::optional<ShortConv> conv2_;
 };
 
 }  // namespace seqconv::internal::runtime

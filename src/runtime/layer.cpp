@@ -1,5 +1,7 @@
 #include "runtime/layer.h"
 
+#include <algorithm>
+
 #include "kernels/layer_norm.h"
 
 namespace seqconv::internal::runtime {
@@ -17,11 +19,15 @@ void LayerNorm::run(int64_t rows, const float* x, float* y) const {
 
 Layer::Layer(const LayerOptions& options, const Weights& weights, const std::string& name)
     : dim_(options.mixer.dim),
+      conv_reach_(options.mixer.short_conv.reach()),
       placement_(options.norm),
       mixer_(make_mixer(options.mixer, weights, name + "block.")),
       mixer_norm_(weights, name + "block_norm"),
-      feed_forward_(weights, name + "feed_forward.", options.activation),
-      feed_forward_norm_(weights, name + "feed_forward_norm") {
+      feed_forward_(weights, name + "feed_forward.", options.activation, options.mixer.short_conv),
+      feed_forward_norm_(weights, name + "feed_forward_norm"),
+      block_conv_(find_short_conv(options.mixer.short_conv, dim_, weights, name + "block_conv")),
+      feed_forward_conv_(
+          find_short_conv(options.mixer.short_conv, dim_, weights, name + "feed_forward_conv")) {
   if (options.cross_heads == 0)
     return;
   cross_attention_.emplace(options.cross_heads, dim_, weights, name + "cross_attention.");
@@ -43,26 +49,47 @@ void Layer::run_part(
   }
 }
 
+template <class Mix>
+void Layer::run_mixer(
+    const RowOrder& order, LayerSteps* past, float* x, Workspace& space, const Mix& mix) const {
+  const ShortConvRun conv{block_conv_, order, past == nullptr ? nullptr : &past->block_conv};
+  run_part(mixer_norm_, order.rows(), x, space, [&](LayerRows part) {
+    Workspace::Frame frame(space);
+    part.x = conv(part.x, part.x, frame, space);
+    mix(part);
+  });
+}
+
 template <class Before>
 void Layer::finish(
-    int64_t rows, const SourceView* view, float* x, Workspace& space, const Before& before) const {
+    const RowOrder& order,
+    LayerSteps* past,
+    const SourceView* view,
+    float* x,
+    Workspace& space,
+    const Before& before) const {
+  const int64_t rows = order.rows();
   if (cross_attention_)
     run_part(*cross_attention_norm_, rows, x, space, [&](const auto& part) {
       before(part.x);
       cross_attention_->run(*view->sources, *view->memory, view->sentence_of_row, part, space);
     });
-  run_part(feed_forward_norm_, rows, x, space, [&](const auto& part) {
-    feed_forward_.run({.rows = rows, .x = part.x, .residual = part.residual, .y = part.y}, space);
+  const ShortConvRun conv{
+      feed_forward_conv_, order, past == nullptr ? nullptr : &past->feed_forward_conv};
+  run_part(feed_forward_norm_, rows, x, space, [&](LayerRows part) {
+    Workspace::Frame frame(space);
+    part.x = conv(part.x, part.x, frame, space);
+    feed_forward_.run(order, past == nullptr ? nullptr : &past->feed_forward, part, space);
   });
 }
 
 void Layer::forward(
     const Sequences& sequences, const SourceView* view, float* x, Workspace& space) const {
-  const int64_t rows = sequences.rows();
-  run_part(mixer_norm_, rows, x, space, [&](const auto& part) {
+  const RowOrder order{.sequences = &sequences};
+  run_mixer(order, nullptr, x, space, [&](const LayerRows& part) {
     mixer_->forward(sequences, part, space);
   });
-  finish(rows, view, x, space, [](const float*) {});
+  finish(order, nullptr, view, x, space, [](const float*) {});
 }
 
 void Layer::probe(
@@ -71,13 +98,13 @@ void Layer::probe(
     LayerProbe& found,
     float* x,
     Workspace& space) const {
-  const int64_t rows = sequences.rows();
-  run_part(mixer_norm_, rows, x, space, [&](const auto& part) {
-    found.mixer = mixer_->probe(rows, part.x, space);
+  const RowOrder order{.sequences = &sequences};
+  run_mixer(order, nullptr, x, space, [&](const LayerRows& part) {
+    found.mixer = mixer_->probe(order.rows(), part.x, space);
     mixer_->forward(sequences, part, space);
   });
-  finish(rows, view, x, space, [&](const float* seen) {
-    found.source = cross_attention_->probe(*view->sources, *view->memory, rows, seen);
+  finish(order, nullptr, view, x, space, [&](const float* seen) {
+    found.source = cross_attention_->probe(*view->sources, *view->memory, order.rows(), seen);
   });
 }
 
@@ -87,24 +114,38 @@ std::vector<SourceShares> Layer::source_shares(
     std::span<const int64_t> heads,
     float* x,
     Workspace& space) const {
-  const int64_t rows = sequences.rows();
-  run_part(mixer_norm_, rows, x, space, [&](const auto& part) {
+  const RowOrder order{.sequences = &sequences};
+  run_mixer(order, nullptr, x, space, [&](const LayerRows& part) {
     mixer_->forward(sequences, part, space);
   });
   if (placement_ == NormPlacement::kPre)
-    cross_attention_norm_->run(rows, x, x);
+    cross_attention_norm_->run(order.rows(), x, x);
   return cross_attention_->shares(*view.sources, *view.memory, sequences, heads, x, space);
 }
 
 void Layer::step(
     const Ancestry& ancestry,
-    MixerSteps& past,
+    LayerSteps& past,
     const SourceView* view,
     float* x,
     Workspace& space) const {
-  const int64_t rows = ancestry.steps() * ancestry.rows();
-  run_part(mixer_norm_, rows, x, space, [&](const auto& part) { past.run(ancestry, part, space); });
-  finish(rows, view, x, space, [](const float*) {});
+  const RowOrder order{.ancestry = &ancestry};
+  run_mixer(order, &past, x, space, [&](const LayerRows& part) {
+    past.mixer->run(ancestry, part, space);
+  });
+  finish(order, &past, view, x, space, [](const float*) {});
+}
+
+int64_t Layer::reach() const {
+  return std::max(mixer_->reach(), conv_reach_);
+}
+
+LayerSteps Layer::start(Workspace::Frame& kept) const {
+  return {
+      .mixer = mixer_->start(kept),
+      .block_conv = runtime::start(block_conv_, kept),
+      .feed_forward_conv = runtime::start(feed_forward_conv_, kept),
+      .feed_forward = feed_forward_.start(kept)};
 }
 
 }  // namespace seqconv::internal::runtime

@@ -30,6 +30,14 @@ struct SourceView {
   std::span<const int32_t> sentence_of_row;
 };
 
+/// The past of a layer's parts in one decoder.
+struct LayerSteps {
+  std::unique_ptr<MixerSteps> mixer;
+  std::optional<RowLog> block_conv;
+  std::optional<RowLog> feed_forward_conv;
+  FeedForwardSteps feed_forward;
+};
+
 /// Mixer, the look at the source (of translation decoders), feed-forward
 /// network; each with residual and norm (semantics.md 2.1).
 class Layer {
@@ -57,25 +65,40 @@ class Layer {
   /// x [T', N, C] of the next steps, in place.
   void step(
       const Ancestry& ancestry,
-      MixerSteps& past,
+      LayerSteps& past,
       const SourceView* view,
       float* x,
       Workspace& space) const;
 
-  const Mixer& mixer() const { return *mixer_; }
+  /// The number of steps that it looks back.
+  int64_t reach() const;
+  /// A past of no inputs; it refers to this layer, and has its memory from `kept`, which
+  /// outlives it.
+  LayerSteps start(Workspace::Frame& kept) const;
+
   const CrossAttention& cross_attention() const { return *cross_attention_; }
 
  private:
   template <class Part>
   void run_part(
       const LayerNorm& norm, int64_t rows, float* x, Workspace& space, const Part& part) const;
+  /// x = x + mixer(x) with its norm, where mix(rows) is the mixer; past: of steps.
+  template <class Mix>
+  void run_mixer(
+      const RowOrder& order, LayerSteps* past, float* x, Workspace& space, const Mix& mix) const;
   /// Does what comes behind the mixer; `before` sees what the look at the
   /// source gets.
   template <class Before>
   void finish(
-      int64_t rows, const SourceView* view, float* x, Workspace& space, const Before& before) const;
+      const RowOrder& order,
+      LayerSteps* past,
+      const SourceView* view,
+      float* x,
+      Workspace& space,
+      const Before& before) const;
 
   int64_t dim_;
+  int64_t conv_reach_;  // of short convolutions
   NormPlacement placement_;
   std::unique_ptr<Mixer> mixer_;
   LayerNorm mixer_norm_;
@@ -83,6 +106,8 @@ class Layer {
   std::optional<LayerNorm> cross_attention_norm_;
   FeedForward feed_forward_;
   LayerNorm feed_forward_norm_;
+  std::optional<ShortConv> block_conv_;
+  std::optional<ShortConv> feed_forward_conv_;
 };
 
 }  // namespace seqconv::internal::runtime

@@ -7,20 +7,13 @@
 #include "runtime/history.h"
 #include "runtime/probe.h"
 #include "runtime/sequences.h"
+#include "runtime/short_conv.h"
 #include "runtime/weights.h"
 #include "runtime/workspace.h"
 
 /// Mixers, which mix information along time in a layer, as the runtime runs
 /// them.
 namespace seqconv::internal::runtime {
-
-/// Rows of C channels that pass through a part of a layer: y = residual +
-/// part(x). Nothing overlaps, but that y may be the residual.
-struct LayerRows {
-  const float* x = nullptr;
-  const float* residual = nullptr;
-  float* y = nullptr;
-};
 
 /// A mixer with its past in one decoder.
 class MixerSteps {

@@ -80,10 +80,10 @@ Sources Decoder::look_at(
 PastSteps Decoder::start(Workspace::Frame& kept) const {
   int64_t reach = 0;
   for (const Layer& layer : stack_.layers())
-    reach = std::max(reach, layer.mixer().reach());
+    reach = std::max(reach, layer.reach());
   PastSteps past{Ancestry(reach, kept), {}};
   for (const Layer& layer : stack_.layers())
-    past.mixers.push_back(layer.mixer().start(kept));
+    past.layers.push_back(layer.start(kept));
   return past;
 }
 
@@ -107,7 +107,7 @@ void Decoder::step(
     SourceView view;
     if (sources != nullptr)
       view = sources->view(i, sentence_of_row);
-    layers[i].step(past.ancestry, *past.mixers[i], &view, hidden, space);
+    layers[i].step(past.ancestry, past.layers[i], &view, hidden, space);
   }
   stack_.finish(static_cast<int64_t>(ids.size()), hidden);
 }

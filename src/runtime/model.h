@@ -37,7 +37,7 @@ struct Sources {
 /// Holds what a decoder remembers between steps.
 struct PastSteps {
   Ancestry ancestry;
-  std::vector<std::unique_ptr<MixerSteps>> mixers;  ///< one a layer
+  std::vector<LayerSteps> layers;
 };
 
 /// Embedding, layers and output of a decoder.

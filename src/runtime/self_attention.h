@@ -15,13 +15,18 @@ class SelfAttentionMixer : public Mixer {
   SelfAttentionMixer(const MixerOptions& options, const Weights& weights, const std::string& name)
       : options_(options),
         in_(weights.linear(name + "attention.in_proj")),
-        out_(weights.linear(name + "attention.out_proj")) {}
+        out_(weights.linear(name + "attention.out_proj")),
+        in_conv_(find_short_conv(
+            options.short_conv, 3 * options.dim, weights, name + "attention.in_conv")),
+        out_conv_(find_short_conv(
+            options.short_conv, options.dim, weights, name + "attention.out_conv")) {}
 
   void forward(const Sequences& sequences, const LayerRows& rows, Workspace& space) const override {
     Workspace::Frame frame(space);
     const int64_t count = sequences.rows(), C = options_.dim;
+    const RowOrder order{.sequences = &sequences};
     float* const y = frame.take(count * C);
-    const float* const qkv = projected(count, rows.x, frame);
+    const float* const qkv = projected({in_conv_, order}, rows.x, frame, space);
     Places places(count, frame);
     for (int64_t r = 0; r < count; ++r) {
       places.keys[r] = qkv + r * 3 * C + C;
@@ -45,13 +50,15 @@ class SelfAttentionMixer : public Mixer {
             y + r * C);
       }
     }
-    finish(count, y, rows);
+    finish({out_conv_, order}, y, rows, space);
   }
 
   PositionWeights probe(int64_t steps, const float* x, Workspace& space) const override {
     Workspace::Frame frame(space);
     const int64_t C = options_.dim, H = options_.heads, R = C / H;
-    const float* const qkv = projected(steps, x, frame);
+    Sequences one;
+    one.add(steps);
+    const float* const qkv = projected({in_conv_, {.sequences = &one}}, x, frame, space);
     PositionWeights found{WeightForm::kPositions, H, steps};
     found.values.resize(static_cast<size_t>(steps * H * steps));
     for (int64_t t = 0; t < steps; ++t)
@@ -108,25 +115,39 @@ class SelfAttentionMixer : public Mixer {
   }
 
   /// Queries, keys and values [rows, 3C].
-  float* projected(int64_t rows, const float* x, Workspace::Frame& frame) const {
+  const float* projected(
+      const ShortConvRun& conv, const float* x, Workspace::Frame& frame, Workspace& space) const {
+    const int64_t rows = conv.order.rows();
     float* const qkv = frame.take(rows * 3 * options_.dim);
     in_.run({.rows = rows, .x = x, .y = qkv});
-    return qkv;
+    return conv(qkv, x, frame, space);
   }
 
-  void finish(int64_t count, const float* y, const LayerRows& rows) const {
-    out_.run({.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
+  void finish(
+      const ShortConvRun& conv, const float* y, const LayerRows& rows, Workspace& space) const {
+    const int64_t count = conv.order.rows();
+    if (!conv.conv)
+      return out_.run({.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
+    Workspace::Frame frame(space);
+    float* const out = frame.take(count * options_.dim);
+    out_.run({.rows = count, .x = y, .y = out});
+    add_residual(count * options_.dim, conv(out, y, frame, space), rows.residual, rows.y);
   }
 
   MixerOptions options_;
   Linear in_;
   Linear out_;
+  std::optional<ShortConv> in_conv_;
+  std::optional<ShortConv> out_conv_;
 };
 
 class SelfAttentionMixer::Steps : public MixerSteps {
  public:
   Steps(const SelfAttentionMixer& mixer, Workspace::Frame& kept)
-      : mixer_(mixer), log_(2 * mixer.options_.dim, mixer.reach(), kept) {}
+      : mixer_(mixer),
+        log_(2 * mixer.options_.dim, mixer.reach(), kept),
+        in_log_(runtime::start(mixer.in_conv_, kept)),
+        out_log_(runtime::start(mixer.out_conv_, kept)) {}
 
   void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space) override {
     Workspace::Frame frame(space);
@@ -134,8 +155,10 @@ class SelfAttentionMixer::Steps : public MixerSteps {
     const int64_t N = ancestry.rows(), count = ancestry.steps() * N;
     const int64_t last = ancestry.first() + ancestry.steps() - 1;
     const int64_t most = Ancestry::seen(last, mixer_.reach());
+    const RowOrder order{.ancestry = &ancestry};
     float* const y = frame.take(count * C);
-    const float* const qkv = mixer_.projected(count, rows.x, frame);
+    const float* const qkv =
+        mixer_.projected({mixer_.in_conv_, order, &in_log_}, rows.x, frame, space);
     const Places places(most, frame);
     float* const scores = frame.take(H * most);
     for (int64_t t = 0; t < ancestry.steps(); ++t) {
@@ -159,12 +182,14 @@ class SelfAttentionMixer::Steps : public MixerSteps {
             y + (t * N + r) * C);
       }
     }
-    mixer_.finish(count, y, rows);
+    mixer_.finish({mixer_.out_conv_, order, &out_log_}, y, rows, space);
   }
 
  private:
   const SelfAttentionMixer& mixer_;
   RowLog log_;  // keys, values
+  std::optional<RowLog> in_log_;
+  std::optional<RowLog> out_log_;
 };
 
 inline std::unique_ptr<MixerSteps> SelfAttentionMixer::start(Workspace::Frame& kept) const {

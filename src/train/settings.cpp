@@ -66,6 +66,8 @@ struct EntryALayer {
       for (int64_t layer = 0; layer < layers; ++layer)
         full.push_back(layer_entry(value, layer, typename T::value_type()));
       value = std::move(full);
+    } else if constexpr (requires { value.visit(*this); }) {
+      value.visit(*this);
     }
   }
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/options.h"
+#include "model/layers.h"
 
 namespace seqconv::internal {
 namespace {
@@ -226,6 +227,86 @@ TEST(ModelOptionsErrors, ListsKeepTheDefaultWhereALayerHasNoSuchThing) {
   EXPECT_THAT(
       with("encoder.glu=[true, false, true]"),
       HasSubstr("model.encoder.glu must have 1 or 2 entries"));
+}
+
+TEST(ModelOptionsErrors, ShortConvolutionsFitTheirLayers) {
+  const std::vector<std::string> attention = {"encoder.block=self_attention", "encoder.glu=false"};
+  const auto with = [&](std::vector<std::string> assignments) {
+    for (std::string& assignment : assignments)
+      assignment.insert(0, "encoder.short_conv.");
+    assignments.insert(assignments.begin(), attention.begin(), attention.end());
+    return message(assignments);
+  };
+  EXPECT_EQ(with({"place=qkv"}), "");
+  EXPECT_EQ(with({"place=linear", "taps=low_rank", "rank=4", "kernel_size=1"}), "");
+  EXPECT_EQ(message({"decoder.short_conv.place=block"}), "");
+  EXPECT_EQ(
+      message({"decoder.short_conv.place=qkv"}),
+      "model.decoder.short_conv.place (layer 0) = \"qkv\" needs model.decoder.block = "
+      "\"self_attention\", but got \"dynamicconv\"");
+  EXPECT_EQ(
+      with({"kernel_size=3"}),
+      "model.encoder.short_conv.kernel_size is given, but no layer has short convolutions (a place "
+      "other than none)");
+  EXPECT_THAT(
+      with({"place=qkv", "head_channels=8"}),
+      HasSubstr("no layer has short convolutions with dynamic or low_rank taps"));
+  EXPECT_THAT(
+      with({"place=qkv", "taps=dynamic", "rank=8"}),
+      HasSubstr("no layer has short convolutions with low_rank taps"));
+  EXPECT_THAT(
+      with({"place=qkv", "kernel_size=0"}),
+      HasSubstr("model.encoder.short_conv.kernel_size (layer 0) must be between 1"));
+  EXPECT_THAT(
+      with({"place=qkv", "taps=low_rank", "rank=0"}),
+      HasSubstr("model.encoder.short_conv.rank (layer 0) must be between 1"));
+  EXPECT_EQ(
+      with({"place=qkv", "group_channels=3"}),
+      "model.encoder.short_conv.group_channels (layer 0) must divide model.dim, but got 3 and 512");
+  EXPECT_THAT(
+      with({"place=block", "taps=dynamic", "head_channels=-1"}),
+      HasSubstr("model.encoder.short_conv.head_channels (layer 0) must be between 1"));
+  EXPECT_EQ(
+      message(
+          {"decoder.block=self_attention",
+           "decoder.glu=false",
+           "decoder.ffn_dim=96",
+           "decoder.short_conv.place=linear",
+           "decoder.short_conv.taps=dynamic"}),
+      "model.decoder.short_conv.head_channels (layer 0) must divide model.decoder.ffn_dim, but got "
+      "64 and 96");
+  EXPECT_THAT(
+      with({"place=middle"}),
+      HasSubstr("model.encoder.short_conv.place must be 'none', 'qkv', 'linear' or 'block'"));
+  EXPECT_THAT(
+      with({"place=[\"qkv\", \"none\"]"}),
+      HasSubstr("model.encoder.short_conv.place must have 1 or 7 entries"));
+  EXPECT_THAT(
+      message(
+          {"encoder.layers=2",
+           "encoder.short_conv.place=[\"block\", \"none\"]",
+           "encoder.short_conv.kernel_size=[3, 3]"}),
+      HasSubstr("model.encoder.short_conv.kernel_size (layer 1) must be the default: it is for "
+                "short convolutions"));
+}
+
+TEST(ModelOptions, ShortConvolutionsAreResolvedForALayer) {
+  StackOptions stack{.layers = 2, .block = {MixerKind::kSelfAttention}, .glu = false};
+  stack.short_conv.place = {ShortConvPlace::kLinear, ShortConvPlace::kNone};
+  stack.short_conv.taps = {ShortConvTaps::kDynamic, ShortConvTaps::kStatic};
+  ModelOptions options;
+  options.encoder.kernel_sizes = {3};
+  options.decoder = stack;
+  options.validate("model");
+  const auto conv = [&](int64_t layer) {
+    return layer_options(options, Task::kTranslation, Side::kDecoder, layer).mixer.short_conv;
+  };
+  EXPECT_EQ(conv(0).heads(512), 8);
+  EXPECT_EQ(conv(0).groups(512), 512);
+  EXPECT_EQ(conv(0).reach(), 3);
+  EXPECT_EQ(conv(0).padding_left(), 3);
+  EXPECT_EQ(conv(1).reach(), 0);
+  EXPECT_FALSE(conv(1).behind_qkv() || conv(1).before_blocks());
 }
 
 TEST(ModelOptionsErrors, RenormalizedEdgesNeedASoftmax) {

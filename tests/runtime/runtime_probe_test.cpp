@@ -35,6 +35,15 @@ const T& child(const Module& module, const std::string& name) {
   fail("no module ", name);
 }
 
+/// x [T, C] behind the short convolution `name` below `module`, if there is one, whose taps
+/// are predicted from query [T, Q].
+at::Tensor convolved(
+    const Module& module, const std::string& name, const at::Tensor& x, const at::Tensor& query) {
+  if (!module.named_modules().contains(name))
+    return x;
+  return child<ShortConvImpl>(module, name).forward(x.unsqueeze(0), query.unsqueeze(0), {})[0];
+}
+
 at::Tensor parameter(const Module& module, const std::string& name) {
   return module.named_parameters()[name];
 }
@@ -88,7 +97,8 @@ at::Tensor windows(const at::Tensor& offsets, const MixerOptions& mixer) {
 at::Tensor expected_mixer(const Module& block, const MixerOptions& mixer, const at::Tensor& x) {
   const int64_t T = x.size(0), H = mixer.heads, K = mixer.kernel_size;
   if (mixer.kind == MixerKind::kSelfAttention) {
-    const auto qkv = linear_map(block, "attention.in_proj", x).chunk(3, -1);
+    const at::Tensor inner = linear_map(block, "attention.in_proj", x);  // [T, 3C]
+    const auto qkv = convolved(block, "attention.in_conv", inner, x).chunk(3, -1);
     const int64_t left = mixer.padding_left();
     return attention(
         qkv[0],
@@ -155,7 +165,10 @@ class Walk {
           : x;
     };
     const Mixer& block = module<Mixer>(name + ".block");
-    const at::Tensor seen = norm(".block_norm", x_);
+    const at::Tensor normed = norm(".block_norm", x_);
+    const at::Tensor seen =
+        convolved(model_, concat(side_, ".", name, ".block_conv"), normed[0], normed[0])
+            .unsqueeze(0);
     expect_weights(layer.mixer, expected_mixer(block, layer.options.mixer, seen[0]));
     if (!states.defined())
       return expect_weights(layer.source, {});

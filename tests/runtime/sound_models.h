@@ -34,6 +34,19 @@ inline std::string block_kind_name(const ::testing::TestParamInfo<MixerKind>& in
   return std::string(enum_name(info.param));
 }
 
+/// Short convolutions in layers of some kinds.
+inline void add_short_convs(MixerKind kind, ShortConvKeys& conv) {
+  if (kind == MixerKind::kSelfAttention) {
+    conv.place = {ShortConvPlace::kLinear};
+    conv.group_channels = {2};
+  }
+  if (kind == MixerKind::kDynamicConv) {
+    conv.place = {ShortConvPlace::kBlock};
+    conv.taps = {ShortConvTaps::kLowRank};
+    conv.rank = {3};
+  }
+}
+
 /// Rows of widths, heads and kernels that fill no vector.
 inline ModelOptions options_of(MixerKind kind, Task task) {
   ModelOptions options = ModelOptions::defaults(task);
@@ -50,6 +63,7 @@ inline ModelOptions options_of(MixerKind kind, Task task) {
       stack.max_offsets = {2, 5};
     else if (kind != MixerKind::kAverageAttention)
       stack.kernel_sizes = {3, kind == MixerKind::kSelfAttention ? 0 : 6};
+    add_short_convs(kind, stack.short_conv);
   };
   if (task == Task::kTranslation)
     fill(options.encoder);

@@ -24,14 +24,33 @@ DecoderLayerImpl::DecoderLayerImpl(
   feed_forward_ =
       register_module("feed_forward", FeedForward(feed_forward_options(model, options), generator));
   feed_forward_norm_ = register_module("feed_forward_norm", LayerNorm(model.dim, generator));
+  if (const LayerShortConv& conv = options.mixer.short_conv; conv.before_blocks()) {
+    const ShortConvOptions own = short_conv_options(conv, model.dim, model.dim);
+    block_conv_ = register_module("block_conv", ShortConv(own, generator));
+    feed_forward_conv_ = register_module("feed_forward_conv", ShortConv(own, generator));
+  }
 }
 
+void LayerState::reorder(const at::Tensor& parents) {
+  mixer.reorder(parents);
+  block_conv.reorder(parents);
+  feed_forward_conv.reorder(parents);
+  feed_forward.reorder(parents);
+}
+
+at::Tensor DecoderLayerImpl::mixed(const at::Tensor& x, DropoutPlan& plan) const {
+  const at::Tensor h = maybe_norm(x, block_norm_, norm_);
+  return mixer_->forward(convolve(block_conv_, h, h, {}), {}, plan);
+}
+
+template <class Feed>
 at::Tensor DecoderLayerImpl::finish(
     at::Tensor y,
     const at::Tensor& residual,
     const CrossMemory* memory,
     DropoutPlan& plan,
-    HeadLook* look) const {
+    HeadLook* look,
+    const Feed& feed) const {
   y = add_and_norm(y, residual, block_norm_, norm_, dropout_, plan);
   if (cross_attention_) {
     SEQCONV_CHECK(memory, "a translation model's decoder needs a source");
@@ -39,29 +58,35 @@ at::Tensor DecoderLayerImpl::finish(
         cross_attention_->forward(maybe_norm(y, cross_attention_norm_, norm_), *memory, plan, look);
     y = add_and_norm(z, y, cross_attention_norm_, norm_, dropout_, plan);
   }
-  const at::Tensor f = feed_forward_->forward(maybe_norm(y, feed_forward_norm_, norm_), plan);
+  const at::Tensor f = feed(maybe_norm(y, feed_forward_norm_, norm_));
   return add_and_norm(f, y, feed_forward_norm_, norm_, dropout_, plan);
 }
 
 at::Tensor DecoderLayerImpl::forward(
     const at::Tensor& x, const CrossMemory* memory, DropoutPlan& plan, HeadLook* look) const {
-  const at::Tensor y = mixer_->forward(maybe_norm(x, block_norm_, norm_), {}, plan);
-  return finish(y, x, memory, plan, look);
+  return finish(mixed(x, plan), x, memory, plan, look, [&](const at::Tensor& h) {
+    return feed_forward_->forward(convolve(feed_forward_conv_, h, h, {}), {}, plan);
+  });
 }
 
 at::Tensor DecoderLayerImpl::step(
     const at::Tensor& x,
     const CrossMemory* memory,
-    MixerState& state,
+    LayerState& state,
     const StepPosition& position) const {
-  const at::Tensor y = mixer_->step(maybe_norm(x, block_norm_, norm_), state, position);
+  const at::Tensor h = maybe_norm(x, block_norm_, norm_);
+  const at::Tensor y =
+      mixer_->step(convolve_step(block_conv_, h, h, state.block_conv), state.mixer, position);
   DropoutPlan evaluation;
-  return finish(y, x, memory, evaluation);
+  return finish(y, x, memory, evaluation, /*look=*/nullptr, [&](const at::Tensor& f) {
+    return feed_forward_->step(
+        convolve_step(feed_forward_conv_, f, f, state.feed_forward_conv), state.feed_forward);
+  });
 }
 
 at::Tensor DecoderLayerImpl::source_shares(const at::Tensor& x, const CrossMemory& memory) const {
   DropoutPlan evaluation;
-  at::Tensor y = mixer_->forward(maybe_norm(x, block_norm_, norm_), {}, evaluation);
+  at::Tensor y = mixed(x, evaluation);
   y = add_and_norm(y, x, block_norm_, norm_, dropout_, evaluation);
   return cross_attention_->probabilities(maybe_norm(y, cross_attention_norm_, norm_), memory);
 }
@@ -71,8 +96,12 @@ CrossMemory DecoderLayerImpl::memory(
   return cross_attention_->memory(states, lengths);
 }
 
-MixerState DecoderLayerImpl::initial_state(int64_t rows) const {
-  return mixer_->initial_state(rows);
+LayerState DecoderLayerImpl::initial_state(int64_t rows) const {
+  return {
+      .mixer = mixer_->initial_state(rows),
+      .block_conv = past_of(block_conv_, rows),
+      .feed_forward_conv = past_of(feed_forward_conv_, rows),
+      .feed_forward = feed_forward_->initial_state(rows)};
 }
 
 DecoderImpl::DecoderImpl(

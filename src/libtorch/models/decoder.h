@@ -7,9 +7,19 @@
 
 namespace seqconv::internal {
 
+/// The past of a layer's parts.
+struct LayerState {
+  MixerState mixer;
+  ShortConvPast block_conv;
+  ShortConvPast feed_forward_conv;
+  FeedForwardState feed_forward;
+
+  void reorder(const at::Tensor& parents);
+};
+
 /// Everything a decoder remembers between two steps, for N rows.
 struct DecoderState {
-  std::vector<MixerState> layers;
+  std::vector<LayerState> layers;
   StepPosition position;
 };
 
@@ -32,24 +42,28 @@ class DecoderLayerImpl : public torch::nn::Module {
   at::Tensor step(
       const at::Tensor& x,
       const CrossMemory* memory,
-      MixerState& state,
+      LayerState& state,
       const StepPosition& position) const;
 
   /// The shares of each head's look at the source, of the same inputs: [B, H, T, S].
   at::Tensor source_shares(const at::Tensor& x, const CrossMemory& memory) const;
 
   CrossMemory memory(const at::Tensor& states, const std::optional<at::Tensor>& lengths) const;
-  MixerState initial_state(int64_t rows) const;
+  LayerState initial_state(int64_t rows) const;
 
  private:
-  /// Computes what comes after the block, for both forms. residual and y [B, T,
-  /// C].
+  /// The block's output of whole sequences, before its residual.
+  at::Tensor mixed(const at::Tensor& x, DropoutPlan& plan) const;
+  /// Computes what comes after the block, for both forms: feed(input) is the network's.
+  /// residual and y [B, T, C].
+  template <class Feed>
   at::Tensor finish(
       at::Tensor y,
       const at::Tensor& residual,
       const CrossMemory* memory,
       DropoutPlan& plan,
-      HeadLook* look = nullptr) const;
+      HeadLook* look,
+      const Feed& feed) const;
 
   NormPlacement norm_;
   double dropout_;
@@ -59,6 +73,8 @@ class DecoderLayerImpl : public torch::nn::Module {
   LayerNorm cross_attention_norm_{nullptr};
   FeedForward feed_forward_{nullptr};
   LayerNorm feed_forward_norm_{nullptr};
+  ShortConv block_conv_{nullptr};
+  ShortConv feed_forward_conv_{nullptr};
 };
 
 /// Asks for what a head of layer `layer` looks at.

@@ -10,13 +10,21 @@ EncoderLayerImpl::EncoderLayerImpl(
   feed_forward_ =
       register_module("feed_forward", FeedForward(feed_forward_options(model, options), generator));
   feed_forward_norm_ = register_module("feed_forward_norm", LayerNorm(model.dim, generator));
+  if (const LayerShortConv& conv = options.mixer.short_conv; conv.before_blocks()) {
+    const ShortConvOptions own = short_conv_options(conv, model.dim, model.dim);
+    block_conv_ = register_module("block_conv", ShortConv(own, generator));
+    feed_forward_conv_ = register_module("feed_forward_conv", ShortConv(own, generator));
+  }
 }
 
 at::Tensor EncoderLayerImpl::forward(
     const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const {
-  at::Tensor y = mixer_->forward(maybe_norm(x, block_norm_, norm_), lengths, plan);
+  const at::Tensor h = maybe_norm(x, block_norm_, norm_);
+  at::Tensor y = mixer_->forward(convolve(block_conv_, h, h, lengths), lengths, plan);
   y = add_and_norm(y, x, block_norm_, norm_, dropout_, plan);
-  const at::Tensor z = feed_forward_->forward(maybe_norm(y, feed_forward_norm_, norm_), plan);
+  const at::Tensor f = maybe_norm(y, feed_forward_norm_, norm_);
+  const at::Tensor z =
+      feed_forward_->forward(convolve(feed_forward_conv_, f, f, lengths), lengths, plan);
   return add_and_norm(z, y, feed_forward_norm_, norm_, dropout_, plan);
 }
 

@@ -23,6 +23,8 @@ class EncoderLayerImpl : public torch::nn::Module {
   LayerNorm block_norm_{nullptr};
   FeedForward feed_forward_{nullptr};
   LayerNorm feed_forward_norm_{nullptr};
+  ShortConv block_conv_{nullptr};
+  ShortConv feed_forward_conv_{nullptr};
 };
 
 /// Embedding, layers and, in pre-norm models, a final normalisation.

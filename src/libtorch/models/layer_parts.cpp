@@ -26,12 +26,18 @@ EmbeddingOptions embedding_options(const ModelOptions& options, Side side, int64
 }
 
 FeedForwardOptions feed_forward_options(const ModelOptions& model, const LayerOptions& layer) {
-  return {
-      .channels = model.dim,
-      .hidden = layer.ffn_dim,
+  const int64_t dim = model.dim, hidden = layer.ffn_dim;
+  FeedForwardOptions options{
+      .channels = dim,
+      .hidden = hidden,
       .activation = layer.activation,
       .activation_dropout = model.activation_dropout,
       .init = feed_forward_init(layer.mixer.kind)};
+  if (const LayerShortConv& conv = layer.mixer.short_conv; conv.behind_linear()) {
+    options.conv1 = short_conv_options(conv, hidden, dim);
+    options.conv2 = short_conv_options(conv, dim, hidden);
+  }
+  return options;
 }
 
 at::Tensor add_and_norm(

@@ -124,12 +124,18 @@ TalkOptions talk_options(const ModelOptions& model, const MixerOptions& mixer) {
 }
 
 SelfAttentionOptions self_attention_options(const ModelOptions& model, const MixerOptions& mixer) {
-  return {
-      .channels = mixer.dim,
+  const int64_t dim = mixer.dim;
+  SelfAttentionOptions options{
+      .channels = dim,
       .heads = mixer.heads,
       .kernel_size = mixer.kernel_size,
       .causal = mixer.causal,
       .dropout = model.attention_dropout};
+  if (mixer.short_conv.behind_qkv())
+    options.in_conv = short_conv_options(mixer.short_conv, 3 * dim, dim);
+  if (mixer.short_conv.behind_linear())
+    options.out_conv = short_conv_options(mixer.short_conv, dim, dim);
+  return options;
 }
 
 AverageAttentionOptions average_attention_options(
@@ -174,6 +180,21 @@ std::shared_ptr<Mixer> make_mixer(
           "conv", Cnn(cnn_options(mixer), generator));
   }
   fail("unknown block kind");
+}
+
+ShortConvOptions short_conv_options(
+    const LayerShortConv& conv, int64_t channels, int64_t query_channels) {
+  return {
+      .channels = channels,
+      .query_channels = query_channels,
+      .groups = conv.groups(channels),
+      .heads = conv.heads(channels),
+      .rank = conv.taps == ShortConvTaps::kLowRank ? conv.rank : 0,
+      .kernel_size = conv.kernel_size,
+      .causal = conv.causal,
+      .bias = conv.bias,
+      .activation = conv.activation,
+      .residual = conv.residual};
 }
 
 FeedForwardInit feed_forward_init(MixerKind kind) {

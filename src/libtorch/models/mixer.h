@@ -8,6 +8,7 @@
 #include "libtorch/nn/dropout_plan.h"
 #include "libtorch/nn/feed_forward.h"
 #include "libtorch/nn/init.h"
+#include "libtorch/nn/short_conv.h"
 #include "libtorch/nn/state.h"
 #include "model/layers.h"
 
@@ -33,6 +34,11 @@ class Mixer : public torch::nn::Module {
 /// feed_forward_init alone modules depend on the kind.
 std::shared_ptr<Mixer> make_mixer(
     const ModelOptions& model, const MixerOptions& mixer, const InitGenerator& generator);
+
+/// A short convolution of a layer over so many channels, whose taps are predicted
+/// from `query_channels`.
+ShortConvOptions short_conv_options(
+    const LayerShortConv& conv, int64_t channels, int64_t query_channels);
 
 /// Says how the feed-forward network beside a mixer begins.
 FeedForwardInit feed_forward_init(MixerKind kind);

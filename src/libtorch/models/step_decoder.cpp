@@ -57,7 +57,7 @@ class ModelRows {
   }
 
   void reorder_rows(const at::Tensor& parents, const std::optional<Assignment>& changed) {
-    for (MixerState& layer : state_.layers)
+    for (LayerState& layer : state_.layers)
       layer.reorder(parents);
     if (!changed)
       return;

@@ -138,11 +138,15 @@ SelfAttentionImpl::SelfAttentionImpl(
       "in_proj", Linear(channels, 3 * channels, generator, /*blocks=*/3, kProjectionGain));
   in_proj_->draw_bias_by_fan_in(generator);
   out_proj_ = register_module("out_proj", Linear(channels, channels, generator));
+  if (options.in_conv)
+    in_conv_ = register_module("in_conv", ShortConv(*options.in_conv, generator));
+  if (options.out_conv)
+    out_conv_ = register_module("out_conv", ShortConv(*options.out_conv, generator));
 }
 
 at::Tensor SelfAttentionImpl::forward(
     const at::Tensor& x, const std::optional<at::Tensor>& lengths, DropoutPlan& plan) const {
-  const auto qkv = in_proj_->forward(x).chunk(3, -1);
+  const auto qkv = convolve(in_conv_, in_proj_->forward(x), x, lengths).chunk(3, -1);
   const at::Tensor y = local_attention(
       qkv[0],
       qkv[1],
@@ -153,7 +157,7 @@ at::Tensor SelfAttentionImpl::forward(
        .lengths = lengths,
        .dropout = options_.dropout},
       plan);
-  return out_proj_->forward(y);
+  return convolve(out_conv_, out_proj_->forward(y), y, lengths);
 }
 
 namespace {
@@ -200,11 +204,13 @@ void AttentionState::reorder(const at::Tensor& parents) {
   values = at::index_select(in_use(values), 0, parents);
   end = kept();
   begin = 0;
+  in_conv.reorder(parents);
+  out_conv.reorder(parents);
 }
 
 at::Tensor SelfAttentionImpl::step(
     const at::Tensor& x, AttentionState& state, const StepPosition& /*position*/) const {
-  const auto qkv = in_proj_->forward(x).chunk(3, -1);
+  const auto qkv = convolve_step(in_conv_, in_proj_->forward(x), x, state.in_conv).chunk(3, -1);
   state.append(split_heads(qkv[1], options_.heads), split_heads(qkv[2], options_.heads));
   const int64_t window = options_.kernel_size;
   const int64_t steps = x.size(1);
@@ -221,13 +227,17 @@ at::Tensor SelfAttentionImpl::step(
       evaluation));
   if (window > 0)
     state.begin = std::max(state.begin, state.end - (window - 1));
-  return out_proj_->forward(y);
+  return convolve_step(out_conv_, out_proj_->forward(y), y, state.out_conv);
 }
 
 AttentionState SelfAttentionImpl::initial_state(int64_t rows) const {
   const at::Tensor empty = at::empty(
       {rows, options_.heads, 0, options_.channels / options_.heads}, in_proj_->weight.options());
-  return {.keys = empty, .values = empty};
+  return {
+      .keys = empty,
+      .values = empty,
+      .in_conv = past_of(in_conv_, rows),
+      .out_conv = past_of(out_conv_, rows)};
 }
 
 CrossAttentionImpl::CrossAttentionImpl(

@@ -7,6 +7,7 @@
 
 #include "libtorch/nn/dropout_plan.h"
 #include "libtorch/nn/linear.h"
+#include "libtorch/nn/short_conv.h"
 #include "libtorch/nn/state.h"
 
 namespace seqconv::internal {
@@ -56,6 +57,8 @@ struct AttentionState {
   at::Tensor values;  ///< [N, H, room, R]
   int64_t begin = 0;
   int64_t end = 0;
+  ShortConvPast in_conv;   ///< of queries, keys and values, where there is one
+  ShortConvPast out_conv;  ///< of the outputs
 
   int64_t kept() const { return end - begin; }
   /// The keys or values in use, [N, H, kept, R]: a view of `buffer`.
@@ -72,6 +75,10 @@ struct SelfAttentionOptions {
   int64_t kernel_size = 0;  ///< window; 0: full
   bool causal = false;
   double dropout = 0;  ///< on the probabilities
+  /// Behind in_proj, of 3C channels, and behind out_proj; taps are predicted from
+  /// what these maps read.
+  std::optional<ShortConvOptions> in_conv{};
+  std::optional<ShortConvOptions> out_conv{};
 };
 
 /// Multi-head self-attention with its four projections (biases; semantics.md
@@ -94,6 +101,8 @@ class SelfAttentionImpl : public torch::nn::Module {
   SelfAttentionOptions options_;
   Linear in_proj_{nullptr};
   Linear out_proj_{nullptr};
+  ShortConv in_conv_{nullptr};
+  ShortConv out_conv_{nullptr};
 };
 TORCH_MODULE(SelfAttention);
 

@@ -42,7 +42,7 @@ AverageAttentionImpl::AverageAttentionImpl(
 
 at::Tensor AverageAttentionImpl::gated(
     const at::Tensor& x, const at::Tensor& average, DropoutPlan& plan) const {
-  const at::Tensor g = ffn_.is_empty() ? average : ffn_->forward(average, plan);
+  const at::Tensor g = ffn_.is_empty() ? average : ffn_->forward(average, {}, plan);
   return average_attention_gate(x, g, gate_->weight, gate_->bias);
 }
 

@@ -72,6 +72,8 @@ std::string why_not_theirs(const MixerOptions& mixer) {
     return "its convolution has a bias";
   if (mixer.renormalize_edges)
     return "its edges are renormalised";
+  if (mixer.short_conv.place != ShortConvPlace::kNone)
+    return "it has short convolutions";
   if (mixer.query != QuerySource::kConvInput)
     return "its kernels are predicted from the block's input";
   return {};

@@ -113,6 +113,58 @@ inline void add_positions(std::vector<Variant>& variants) {
   options->encoder.positions = SidePositions::kNone;
 }
 
+/// Short convolutions at every place and of all taps.
+inline void add_short_convs(std::vector<Variant>& variants) {
+  using enum MixerKind;
+  const auto add = [&](const std::string& name, MixerKind kind, auto change) {
+    variants.push_back(variant(name, kind, [&](StackOptions& stack) { change(stack.short_conv); }));
+  };
+  add("ShortConvQkv", kSelfAttention, [](ShortConvKeys& conv) {
+    conv.place = {ShortConvPlace::kQkv};
+  });
+  add("ShortConvQkvDynamic", kSelfAttention, [](ShortConvKeys& conv) {
+    conv.place = {ShortConvPlace::kQkv};
+    conv.taps = {ShortConvTaps::kDynamic};
+    conv.head_channels = {8};
+    conv.activation = {ops::ConvActivation::kSilu};
+    conv.bias = true;
+  });
+  add("ShortConvLinear", kSelfAttention, [](ShortConvKeys& conv) {
+    conv.place = {ShortConvPlace::kLinear};
+    conv.taps = {ShortConvTaps::kDynamic};
+    conv.kernel_size = {3, 7};
+    conv.group_channels = {4};
+    conv.head_channels = {2, 8};
+    conv.residual = {true, false};
+  });
+  add("ShortConvLowRank", kSelfAttention, [](ShortConvKeys& conv) {
+    conv.place = {ShortConvPlace::kLinear};
+    conv.taps = {ShortConvTaps::kLowRank};
+    conv.rank = {3};
+    conv.bias = {false, true};
+    conv.residual = false;
+  });
+  add("ShortConvCanon", kDynamicConv, [](ShortConvKeys& conv) {
+    conv.place = {ShortConvPlace::kBlock};
+    conv.group_channels = {24, 1};
+  });
+  add("ShortConvCanonLowRank", kTalk, [](ShortConvKeys& conv) {
+    conv.place = {ShortConvPlace::kBlock};
+    conv.taps = {ShortConvTaps::kLowRank};
+    conv.head_channels = {0, 6};
+    conv.rank = {5};
+    conv.kernel_size = {1, 20};
+    conv.activation = {ops::ConvActivation::kSilu, ops::ConvActivation::kNone};
+  });
+  variants.push_back(variant("ShortConvOfALayer", kLightConv, [](auto& stack) {
+    stack.block = {kLightConv, kSelfAttention};
+    stack.kernel_sizes = {3, 0};
+    stack.glu = {true, false};
+    stack.short_conv.place = {ShortConvPlace::kNone, ShortConvPlace::kQkv};
+    stack.short_conv.kernel_size = {4, 9};
+  }));
+}
+
 /// All kinds and all options that a layer can have, mixed in the last ones.
 inline void add_mixtures(std::vector<Variant>& variants) {
   using enum MixerKind;
@@ -200,6 +252,7 @@ inline std::vector<Variant> all_variants() {
   }));
   variants.push_back(
       variant("NarrowAverages", kAverageAttention, [](auto& stack) { stack.ffn_dim = 20; }));
+  add_short_convs(variants);
   add_mixtures(variants);
   add_unlike_sides(variants);
   add_positions(variants);

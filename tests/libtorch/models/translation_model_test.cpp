@@ -315,7 +315,9 @@ TEST(TranslationModelConvDim, AStateIsAsWideAsItsConvolution) {
   options.decoder.conv_dim = {16, 40};
   TranslationModel model(options, 40, 40, 7);
   const DecoderState state = model->decoder().initial_state(3);
-  const auto width = [&](int layer) { return state.layers[layer].as<ConvState>().window.sizes(); };
+  const auto width = [&](int layer) {
+    return state.layers[layer].mixer.as<ConvState>().window.sizes();
+  };
   EXPECT_EQ(width(0), (at::IntArrayRef{3, 2, 16}));
   EXPECT_EQ(width(1), (at::IntArrayRef{3, 9, 40}));
 }
@@ -399,8 +401,8 @@ TEST(TranslationModelAverage, AStateHasTheSameSizeAfterEveryStep) {
   DecoderState state = model->decoder().initial_state(1);
   for (int step = 0; step < 20; ++step) {
     model->decoder().step(at::full({1, 1}, 5, at::kLong), memories, state);
-    for (const MixerState& layer : state.layers)
-      EXPECT_EQ(layer.as<AverageState>().sums.sizes(), (at::IntArrayRef{1, 24}));
+    for (const LayerState& layer : state.layers)
+      EXPECT_EQ(layer.mixer.as<AverageState>().sums.sizes(), (at::IntArrayRef{1, 24}));
   }
 }
 
