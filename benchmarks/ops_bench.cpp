@@ -41,6 +41,9 @@ using namespace seqconv::internal;
 using namespace seqconv::bench;
 using Json = nlohmann::ordered_json;
 
+/// K of convolutions with few channels a head.
+constexpr int64_t kNarrowTaps = 7;
+
 struct Settings {
   int64_t tokens = 4096;
   std::vector<int64_t> channels = {512, 1024};
@@ -78,7 +81,7 @@ Settings parse(int argc, char** argv) {
   app.add_option("--lengths", s.lengths, "T");
   app.add_option("--kernels", s.kernels, "K of the convolutions");
   app.add_option("--reaches", s.reaches, "furthest reach of talk to a side");
-  app.add_option("--narrow", s.narrow, "R of further rows of talk, of the last C, reach and T")
+  app.add_option("--narrow", s.narrow, "R of further rows, of the last C and T, and 7 taps or the last reach")
       ->check(CLI::PositiveNumber);
   app.add_option("--ops", s.ops)->check(CLI::IsMember({"lightconv", "dynamicconv", "talk"}));
   app.add_option("--types", s.types)->check(CLI::IsMember({"float32", "bfloat16"}));
@@ -119,20 +122,22 @@ Op parse_op(const std::string& name) {
   fail("unknown operator ", name);
 }
 
-/// After the last row of talk of each type, the same with few channels a head.
+/// After the last row of an operator and type, the same with few channels a head.
 void add_narrow_heads(const Settings& s, std::vector<OpShape>& all) {
   std::vector<OpShape> with;
   for (size_t i = 0; i < all.size(); ++i) {
     with.push_back(all[i]);
-    const bool last =
-        i + 1 == all.size() || all[i + 1].op != Op::kTalk || all[i + 1].storage != all[i].storage;
-    if (all[i].op != Op::kTalk || !last)
+    const bool last = i + 1 == all.size() || all[i + 1].op != all[i].op ||
+        all[i + 1].storage != all[i].storage;
+    if (!last)
       continue;
     for (const int64_t R : s.narrow) {
       if (all[i].channels % R != 0)
         fail_usage("the last of --channels must be a multiple of --narrow ", R);
       with.push_back(all[i]);
       with.back().head_channels = R;
+      if (all[i].op != Op::kTalk)
+        with.back().kernel_size = kNarrowTaps;
     }
   }
   all = with;

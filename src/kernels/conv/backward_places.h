@@ -51,7 +51,8 @@ class BackwardPlaces {
     if (at.real() == 0)
       return;
     const int64_t block = taps_.shared() ? outputs.size() : kBlockRows;
-    const bool whole = block >= outputs.size() && (!active_ || std::is_same_v<S, A>);
+    const bool whole = block >= outputs.size() && !args_.end.residual &&
+        (!active_ || std::is_same_v<S, A>);
     if (!whole)
       clear_sums(at, inputs);
     for (int64_t from = outputs.begin; from < outputs.end; from += block) {
@@ -239,11 +240,8 @@ class BackwardPlaces {
         .ahead = active_ ? 0 : ahead(at)};
     if (!whole)
       tile.sums = sums_.data() + (rows.begin - inputs.begin) * width(at);
-    else if constexpr (std::is_same_v<In, S>) {
+    else if constexpr (std::is_same_v<In, S>)
       tile.out = grad_input(at, rows.begin);
-      if (args_.end.residual && rows.begin >= 0)
-        tile.residual = args_.grad_y + index(at, rows.begin);
-    }
     ops.convolve(tile);
   }
 

@@ -19,9 +19,11 @@ class ForwardPlaces {
       const CacheUse& cache,
       const Execution& run)
       : args_(args),
+        ops_(conv_kernels<S, A>(run.isa)),
         taps_(args.shape, tap_options(args), logits, run.isa),
         rows_(args, added, run.isa),
-        cache_(cache) {}
+        cache_(cache),
+        ends_(args.end.activation != ConvActivation::kNone || args.end.residual) {}
 
   void operator()(const ConvPlace& at) {
     const ConvShape& shape = args_.shape;
@@ -56,11 +58,14 @@ class ForwardPlaces {
     return taps_.by_channel() && !taps_.shared() ? heads_of_channel_taps(args_.shape) : at.heads;
   }
 
+  /// Rows of sums that stay in the first-level cache until they end.
+  static constexpr int64_t kEndRows = 2 * kRowBlock;
+
+  const A* bias(int64_t c) const { return args_.bias == nullptr ? nullptr : args_.bias + c; }
+
   /// Positions [first, first + rows) of a place.
   void convolve(const ConvPlace& at, int64_t first, int64_t rows) {
     const ConvShape& shape = args_.shape;
-    const int64_t C = shape.channels, c = at.head * shape.head_channels();
-    const int64_t to = at.sequence.at(first) * C + c;
     taps_.make(
         {.sequence = at.sequence,
          .first = first,
@@ -68,24 +73,62 @@ class ForwardPlaces {
          .head = at.head,
          .heads = at.heads,
          .seen = args_.past == nullptr ? 0 : shape.kernel_size - 1});
-    rows_.convolve(
-        at,
-        first,
-        rows,
-        taps_.view(at.head),
-        {.bias = args_.bias == nullptr ? nullptr : args_.bias + c,
+    TapView<A> taps = taps_.view(at.head);
+    const int64_t C = shape.channels, c = at.head * shape.head_channels();
+    const int64_t ahead = cache_.prefetches ? prefetch_distance(shape, at.heads) : 0;
+    if (!ends_)
+      return rows_.convolve(
+          at,
+          first,
+          rows,
+          taps,
+          {.bias = bias(c),
+           .out = args_.y + at.sequence.at(first) * C + c,
+           .out_stride = at.sequence.stride * C,
+           .streaming = cache_.streams,
+           .ahead = ahead});
+    for (int64_t t = 0; t < rows; t += kEndRows) {
+      const int64_t some = std::min(kEndRows, rows - t);
+      rows_.convolve(at, first + t, some, taps, sums(at, some, ahead));
+      taps.at += some * taps.row_stride;
+      end_rows(at, first + t, some);
+    }
+  }
+
+  /// A tile whose rows of sums go to sums_.
+  ConvTile<S, A> sums(const ConvPlace& at, int64_t rows, int64_t ahead) {
+    const int64_t W = at.heads * args_.shape.head_channels();
+    sums_.reserve(rows * W);
+    if constexpr (std::is_same_v<S, A>)
+      return {.out = sums_.data(), .out_stride = W, .ahead = ahead};
+    sums_.fill_zero(rows * W);
+    return {.sums = sums_.data(), .ahead = ahead};
+  }
+
+  /// sums_ -> outputs of positions [first, first + rows).
+  void end_rows(const ConvPlace& at, int64_t first, int64_t rows) {
+    const int64_t R = args_.shape.head_channels(), C = args_.shape.channels, c = at.head * R;
+    const int64_t to = at.sequence.at(first) * C + c;
+    ops_.end_rows(
+        {.acc = sums_.data(),
+         .acc_stride = at.heads * R,
+         .bias = bias(c),
          .activation = args_.end.activation,
          .residual = args_.end.residual ? args_.x + to : nullptr,
-         .out = args_.y + to,
-         .out_stride = at.sequence.stride * C,
-         .streaming = cache_.streams,
-         .ahead = cache_.prefetches ? prefetch_distance(shape, at.heads) : 0});
+         .y = args_.y + to,
+         .stride = at.sequence.stride * C,
+         .rows = rows,
+         .width = at.heads * R,
+         .streaming = cache_.streams});
   }
 
   const ConvForward<S, L>& args_;
+  const ConvKernels<S, A>& ops_;
   TapRows<L, A> taps_;
   ForwardRows<S, A> rows_;
   const CacheUse cache_;
+  const bool ends_;  ///< sums pass through an activation, or x is added
+  Scratch<A> sums_;  // [rows, width]
 };
 
 template <class S, class L>

@@ -21,7 +21,7 @@ struct Tables {
         .lanes = kLanes<A>,
         .convolve = convolve<S, A>,
         .weighted_sum = weighted_sum<S, A>,
-        .end_row = end_row<S, A>,
+        .end_rows = end_rows<S, A>,
         .spread = spread<A>,
         .softmax = softmax<S, A>,
         .narrow = narrow<S, A>};

@@ -26,7 +26,7 @@ constexpr int64_t tap_pitch(int64_t kernel_size) {
   return (kernel_size + kTapSlack - 1) / kTapSlack * kTapSlack;
 }
 
-/// out[t] = end(bias + sum_r tap(t, r) * in[r]), r = t .. t + K-1, for all
+/// out[t] = bias + sum_r tap(t, r) * in[r], r = t .. t + K-1, for all
 /// channels of some heads. Only rows r in [first, last) exist, the others count
 /// as zero. Sums add up in ascending order of r, each tap before the added one.
 template <class S, class A>
@@ -50,8 +50,6 @@ struct ConvTile {
   int64_t heads = 1;
   int64_t channels = 0;     ///< of a head
   const A* bias = nullptr;  ///< [heads * channels] or null
-  ConvActivation activation = ConvActivation::kNone;
-  const S* residual = nullptr;  ///< rows as those of `out`, or null
   S* out = nullptr;
   int64_t out_stride = 0;
   /// Not null: the sums are added to these, [rows, heads * channels], and
@@ -118,15 +116,19 @@ struct RowSum {
   int64_t width = 0;
 };
 
-/// Sums of a row, and what they become: y = activation(acc + bias) + residual.
+/// Rows of sums, and what they become: y = activation(acc + bias) + residual.
 template <class S, class A>
 struct RowEnd {
   const A* acc = nullptr;
+  int64_t acc_stride = 0;
   const A* bias = nullptr;  ///< or null
   ConvActivation activation = ConvActivation::kNone;
-  const S* residual = nullptr;  ///< or null
+  const S* residual = nullptr;  ///< rows as those of y, or null
   S* y = nullptr;
+  int64_t stride = 0;
+  int64_t rows = 1;
   int64_t width = 0;
+  bool streaming = false;  ///< stores go past the caches: whole vectors, aligned
 };
 
 /// Places of taps among others: an integer as wide as A.
@@ -180,7 +182,7 @@ struct ConvKernels {
   int64_t lanes;  ///< of A in a vector
   void (*convolve)(const ConvTile<S, A>& tile);
   void (*weighted_sum)(const RowSum<S, A>& rows);
-  void (*end_row)(const RowEnd<S, A>& row);
+  void (*end_rows)(RowEnd<S, A> rows);
   /// Taps by channel: out[(t * K + j) * pitch + c] = tap j of row t of c's head.
   void (*spread)(const SpreadTile<A>& tile);
   void (*softmax)(TapTile<S, A> tile);

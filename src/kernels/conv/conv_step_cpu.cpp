@@ -90,7 +90,7 @@ class Stepper {
       tap += count;
     }
     add(args_.x + at * C, K - 1, 1);
-    ops_.end_row(
+    ops_.end_rows(
         {.acc = sums,
          .bias = args_.bias == nullptr ? nullptr : args_.bias + c,
          .activation = args_.end.activation,

@@ -10,7 +10,6 @@
 #include "kernels/common/cache_line.h"
 #include "kernels/common/channels-inl.h"
 #include "kernels/conv/conv_kernels.h"
-#include "kernels/conv/rows-inl.h"
 
 /// Convolution: a few rows of all heads, then the next few rows. Tensors are
 /// walked through from left to right, as their memory lies.
@@ -180,36 +179,6 @@ HWY_INLINE void add_to_sums(
   }
 }
 
-/// Sums that end with an activation or a residual, by way of memory: the code
-/// for these would be in every block.
-template <class S, class A, int NT, int NV, bool kTail, TapForm kForm>
-HWY_INLINE void end_block(
-    const ConvBlock<S, A, NT, NV, kTail, kForm>& block,
-    const ConvTile<S, A>& tile,
-    int64_t t,
-    int64_t c) {
-  constexpr int kShares = ConvBlock<S, A, NT, NV, kTail, kForm>::kShares;
-  const Tag<A> d;
-  HWY_ALIGN A sums[NV * kLanes<A>];
-  for (int i = 0; i < NT; ++i) {
-    for (int v = 0; v < NV; v += kShares) {
-      A* const to = sums + v * kLanes<A>;
-      if constexpr (kShares == 2)
-        hn::StoreInterleaved2(block.sum[i][v], block.sum[i][v + 1], d, to);
-      else
-        hn::Store(block.sum[i][v], d, to);
-    }
-    const int64_t at = (t + i) * tile.out_stride + c;
-    end_row<S, A>(
-        {.acc = sums,
-         .bias = tile.bias == nullptr ? nullptr : tile.bias + c,
-         .activation = tile.activation,
-         .residual = tile.residual == nullptr ? nullptr : tile.residual + at,
-         .y = tile.out + at,
-         .width = kTail ? block.tail : NV * kLanes<A>});
-  }
-}
-
 /// Sums -> outputs from row t and channel c. With as few instructions as it
 /// takes: those of the next block have to come through behind them.
 template <class S, class A, int NT, int NV, bool kTail, TapForm kForm>
@@ -221,8 +190,6 @@ HWY_INLINE void finish_block(
   constexpr int kShares = ConvBlock<S, A, NT, NV, kTail, kForm>::kShares;
   if (HWY_UNLIKELY(tile.sums != nullptr))
     return add_to_sums(block, tile, t, c);
-  if (HWY_UNLIKELY(tile.activation != ConvActivation::kNone || tile.residual != nullptr))
-    return end_block(block, tile, t, c);
   const int64_t stride = tile.out_stride;
   S* out = tile.out + t * stride + c;
   if (tile.bias != nullptr)

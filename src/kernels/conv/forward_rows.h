@@ -19,8 +19,8 @@ class ForwardRows {
         ops_(conv_kernels<S, A>(isa)) {}
 
   /// Convolves positions [first, first + rows) of a place with taps of which
-  /// those of position `first` come first. `tile` says how sums end and where
-  /// they go: out, or sums, of position `first`.
+  /// those of position `first` come first. `tile` says where sums go: out, or
+  /// sums, of position `first`.
   void convolve(
       const ConvPlace& at,
       int64_t first,
@@ -74,8 +74,6 @@ class ForwardRows {
       const ConvPlace& at, int64_t rows, const TapView<A>& taps, ConvTile<S, A>& tile) const {
     tile.taps += rows * taps.row_stride;
     tile.out += rows * tile.out_stride;
-    if (tile.residual != nullptr)
-      tile.residual += rows * tile.out_stride;
     if (tile.sums != nullptr)
       tile.sums += rows * width(at);
   }

@@ -5,6 +5,8 @@
 #define SEQCONV_KERNELS_ROWS_INL_H
 #endif
 
+#include <hwy/cache_control.h>
+
 #include "kernels/common/exp-inl.h"
 #include "kernels/conv/conv_kernels.h"
 
@@ -91,7 +93,7 @@ HWY_INLINE void silus(Vec<A>* x) {
 }
 
 /// Four whole vectors of a row from c on.
-template <class S, class A>
+template <bool kStreaming, class S, class A>
 HWY_INLINE void end_vectors(const RowEnd<S, A>& row, int64_t c) {
   constexpr int L = kLanes<A>;
   Vec<A> z[4];
@@ -107,16 +109,18 @@ HWY_INLINE void end_vectors(const RowEnd<S, A>& row, int64_t c) {
   for (int v = 0; v < 4; ++v) {
     if (row.residual != nullptr)
       z[v] = hn::Add(z[v], load_wide(row.residual + c + v * L));
-    store_narrow(z[v], row.y + c + v * L);
+    kStreaming ? store_streaming(z[v], row.y + c + v * L) : store_narrow(z[v], row.y + c + v * L);
   }
 }
 
 template <class S, class A>
-HWY_NOINLINE void end_row(const RowEnd<S, A>& row) {
+HWY_INLINE void end_row(const RowEnd<S, A>& row) {
   constexpr int64_t L = kLanes<A>;
   int64_t c = 0;
+  for (; row.streaming && c + 4 * L <= row.width; c += 4 * L)
+    end_vectors<true>(row, c);
   for (; c + 4 * L <= row.width; c += 4 * L)
-    end_vectors(row, c);
+    end_vectors<false>(row, c);
   for (; c < row.width; c += L) {
     const int64_t count = row.width - c;
     auto z = load_some<A>(row.acc + c, count);
@@ -128,6 +132,19 @@ HWY_NOINLINE void end_row(const RowEnd<S, A>& row) {
       z = hn::Add(z, load_some<A>(row.residual + c, count));
     store_some<A>(z, row.y + c, count);
   }
+}
+
+template <class S, class A>
+void end_rows(RowEnd<S, A> rows) {
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    end_row(rows);
+    rows.acc += rows.acc_stride;
+    rows.y += rows.stride;
+    if (rows.residual != nullptr)
+      rows.residual += rows.stride;
+  }
+  if (rows.streaming)
+    hwy::FlushStream();
 }
 
 /// With s = sigmoid(z): silu'(z) = s (1 + z (1 - s)).

@@ -65,12 +65,16 @@ inline int64_t channel_pitch(int64_t channels) {
 /// `head_stride` apart, [channels], filled up with the last one.
 template <class A>
 std::vector<TapIndex<A>> tap_places(int64_t channels, int64_t R, int64_t head_stride) {
-  std::vector<TapIndex<A>> places;
-  const auto count = static_cast<size_t>(channel_pitch(channels));
-  places.reserve(count);
-  for (int64_t h = 0; h < channels / R; ++h)
-    places.insert(places.end(), static_cast<size_t>(R), static_cast<TapIndex<A>>(h * head_stride));
-  places.resize(count, places.back());
+  const auto last = static_cast<TapIndex<A>>((channels / R - 1) * head_stride);
+  std::vector<TapIndex<A>> places(static_cast<size_t>(channel_pitch(channels)), last);
+  const auto stride = static_cast<TapIndex<A>>(head_stride);
+  TapIndex<A>* at = places.data();
+  if (R == 1)  // a loop of vectors
+    for (TapIndex<A> h = 0; h < channels; ++h)
+      at[h] = h * stride;
+  else
+    for (int64_t h = 0; h < channels / R; ++h, at += R)
+      std::fill_n(at, R, static_cast<TapIndex<A>>(h * head_stride));
   return places;
 }
 
