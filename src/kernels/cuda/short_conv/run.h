@@ -56,10 +56,11 @@ template <class S>
 void set_columns(ShortConvTask<S>& task, int V) {
   const Sequences& of = task.sequences;
   task.columns = static_cast<uint32_t>(task.channels / V);
-  task.classes = static_cast<uint32_t>(min(task.dilation, of.steps));
+  const int64_t classes = min(task.dilation, of.steps);
   const int64_t runs =
-      task.classes * chunks_of<int64_t>(chunks_of(of.steps, task.dilation), kRunPositions);
+      classes * chunks_of<int64_t>(chunks_of(of.steps, task.dilation), kRunPositions);
   check_threads(of.batch * runs * task.columns);
+  task.classes = static_cast<uint32_t>(classes);
   task.runs = static_cast<uint32_t>(runs);
 }
 
