@@ -46,7 +46,8 @@ def load():
 
 
 class Case:
-    """An operator at one size: inputs, calls, bytes."""
+    """An operator at one size: inputs, calls, bytes. short_conv has H kernels: static
+    ones where there are as many as channels, else dynamic ones."""
 
     def __init__(self, seqconv, name, dtype, B, T, C, H, K):
         self.seqconv, self.name, self.dtype = seqconv, name, dtype
@@ -58,7 +59,9 @@ class Case:
             beside = [torch.randn(self.H, self.K, device=device)]
         elif self.name == "cumulative_average":
             beside = []
-        elif self.name == "dynamicconv":
+        elif self.name == "short_conv" and self.H == self.C:
+            beside = [torch.randn(self.H, self.K, device=device)]
+        elif self.name in ("dynamicconv", "short_conv"):
             shape = (self.B, self.T, self.H, self.K)
             beside = [torch.randn(shape, device=device)]
         else:
@@ -76,15 +79,29 @@ class Case:
             return {}
         if self.name == "talk":
             return {"max_left": self.K // 2, "max_right": self.K // 2}
+        if self.name == "short_conv":
+            return {"activation": "silu"}
         return {"padding_left": self.K - 1}
 
+    def taps(self, tensor):
+        """weight and dynamic of short_conv."""
+        return (tensor, None) if self.H == self.C else (None, tensor)
+
     def forward(self, *inputs):
+        if self.name == "short_conv":
+            x, taps = inputs
+            return self.seqconv.short_conv(x, *self.taps(taps), **self.keywords())
         return getattr(self.seqconv, self.name)(*inputs, **self.keywords())
 
     def backward(self, grad, *inputs):
         op = getattr(self.seqconv, self.name + "_backward")
         if self.name == "cumulative_average":
             return (op(grad),)
+        if self.name == "short_conv":
+            x, taps = inputs
+            taps = self.taps(taps)
+            mask = [True, *(t is not None for t in taps), False, False]
+            return op(grad, x, *taps, output_mask=mask, **self.keywords())
         # No bias; TaLK has two offsets.
         mask = [True, True, self.name == "talk"]
         return op(grad, *inputs, output_mask=mask, **self.keywords())
@@ -98,6 +115,7 @@ class Case:
             "dynamicconv": self.H * self.K,
             "talk": 2 * self.H,
             "cumulative_average": 0,
+            "short_conv": 0 if self.H == self.C else self.H * self.K,
         }[self.name]
         reads_x = self.name != "cumulative_average"  # backward, beside grad_y
         return (
@@ -247,6 +265,25 @@ def measure_averages(results, seqconv, rate, quick):
             )
 
 
+def measure_short_convs(results, seqconv, rate, quick):
+    """Share of the copy rate of short convolutions with SiLU: static taps of every
+    channel, and dynamic ones of heads."""
+    C = 1024
+    for dtype_name, dtype in DTYPES.items():
+        for H, K in [(C, 4)] if quick else [(C, 3), (C, 4), (C, 31), (16, 4), (16, 31)]:
+            for T in [512] if quick else [32, 512, 4096]:
+                case = Case(seqconv, "short_conv", dtype, 32768 // T, T, C, H, K)
+                keys = {
+                    "op": case.name, "type": dtype_name, "B": case.B, "T": T, "C": C,
+                    "H": H, "K": K,
+                }  # fmt: skip
+                results.row(
+                    "short_convs",
+                    keys,
+                    lambda row: case.measure(row, results.clock, rate),
+                )
+
+
 def measure_attention(results, seqconv, rate, quick):
     """Flash attention against the operators (K 31), bfloat16."""
     C, H, K, dtype = 1024, 16, 31, torch.bfloat16
@@ -317,6 +354,7 @@ def measure_table_6(results, seqconv, rate, quick):
 PARTS = {
     "kernels": measure_kernels,
     "averages": measure_averages,
+    "short_convs": measure_short_convs,
     "attention": measure_attention,
     "table_6": measure_table_6,
 }

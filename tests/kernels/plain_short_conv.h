@@ -5,8 +5,8 @@
 #include "kernels/conv.h"
 #include "kernels/kernel_support.h"
 
-/// A causal convolution with all that short_conv has, said in loops of doubles:
-/// groups and heads, inputs before, a dilation, an activation and a residual.
+/// A convolution with all that short_conv has, said in loops of doubles: groups and
+/// heads, inputs before (of causal ones), a dilation, an activation and a residual.
 namespace seqconv::internal::kernels::testing {
 
 struct PlainShortConv {
@@ -62,6 +62,8 @@ struct PlainShortConv {
     double* gradient = nullptr;
   };
   Input input(int64_t b, int64_t t, int64_t c) {
+    if (t >= real(b))
+      return {};
     if (t >= 0) {
       const size_t at = place((first(b) + t) * shape.channels + c);
       return {&x[at], &grad_x[at]};
@@ -83,7 +85,8 @@ struct PlainShortConv {
     };
     double z = bias ? bias_values[place(c)] : 0;
     for (int64_t j = 0; j < K; ++j)
-      if (const Input in = input(b, t - (K - 1 - j) * shape.dilation, c); in.value != nullptr)
+      if (const Input in = input(b, t - (shape.padding_left - j) * shape.dilation, c);
+          in.value != nullptr)
         z += tap(j) * *in.value;
     const size_t at = place(row * C + c);
     const double s = 1 / (1 + std::exp(-z));
@@ -95,7 +98,7 @@ struct PlainShortConv {
     if (bias)
       grad_bias[place(c)] += grad;
     for (int64_t j = 0; j < K; ++j) {
-      const Input in = input(b, t - (K - 1 - j) * shape.dilation, c);
+      const Input in = input(b, t - (shape.padding_left - j) * shape.dilation, c);
       if (in.value == nullptr)
         continue;
       *in.gradient += tap(j) * grad;

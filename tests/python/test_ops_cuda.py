@@ -202,7 +202,7 @@ def test_talk_equals_the_cpu(left, right, causal, dtype):
         expect_cpu(function_of, talk_inputs(2, T, H, R, causal), dtype)
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", [*OPERATORS, "short_conv"])
 def test_float64_is_refused(name):
     x = torch.zeros(2, 3, 4, dtype=torch.float64, device="cuda")
     rest, options = {
@@ -210,6 +210,7 @@ def test_float64_is_refused(name):
         "dynamicconv": ([x[..., None, :3]], {"padding_left": 2}),
         "talk": ([x[..., :2]], {"max_left": 1}),
         "cumulative_average": ([], {}),
+        "short_conv": ([x[0, :2, :3]], {}),
     }[name]
     with pytest.raises(
         RuntimeError,
@@ -482,3 +483,216 @@ def test_empty_batches_and_sequences(name, B, T):
     assert [g.shape for g in got] == [i.shape for i in [inputs[0], *inputs]]
     for gradient in got:  # of the weight and the bias: the rest is empty
         assert gradient.eq(0).all()
+
+
+# Rows of short_conv: all real, with padding, packed, or with numbers.
+ROWS = ["all", "lengths", "cu_seqlens", "seq_idx"]
+
+
+def short_conv_inputs(B, T, C, G, H, K, dilation=1, states=None):
+    """x, bias, initial state, and the taps that there are by name."""
+    inputs = {"x": exact(B, T, C), "bias": exact(C)}
+    inputs["initial_state"] = exact(B if states is None else states, (K - 1) * dilation, C)
+    if G > 0:
+        inputs["weight"] = exact(G, K)
+    if H > 0:
+        inputs["dynamic"] = exact(B, T, H, K)
+    return inputs
+
+
+def short_conv_rows(rows, B, T):
+    """Arguments of B rows of T positions for `rows`; packed ones have B = 1."""
+    if rows == "lengths":
+        return {"lengths": torch.tensor([T, *[(T + 1) // 2] * (B - 1)])}
+    if rows == "cu_seqlens":
+        return {"cu_seqlens": torch.tensor([0, T // 3, T // 3, T], dtype=torch.int32)}
+    if rows == "seq_idx":
+        numbers = torch.arange(T).expand(B, T) // 7
+        return {"seq_idx": torch.where(numbers % 3 == 1, -1, numbers).contiguous()}
+    return {}
+
+
+def short_conv_function(names, settings):
+    def function_of(device):
+        moved = {
+            k: v.to(device) if isinstance(v, torch.Tensor) else v
+            for k, v in settings.items()
+        }
+        return lambda *tensors: seqconv.short_conv(**dict(zip(names, tensors)), **moved)
+
+    return function_of
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("K", [1, 3, 4, 31, 128])
+def test_short_conv_equals_the_cpu(K, rows, dtype):
+    for C, G, H in [(1, 1, 0), (6, 6, 0), (64, 1, 4), (70, 0, 70), (256, 256, 1), (96, 3, 2)]:
+        for T in (5, 130):
+            for dilation in (1, 3):
+                B = 1 if rows == "cu_seqlens" else 2
+                settings = short_conv_rows(rows, B, T) | {
+                    "dilation": dilation,
+                    "activation": "silu" if T == 5 else "none",
+                    "residual": C > 6,
+                }
+                states = 3 if rows == "cu_seqlens" else B
+                inputs = short_conv_inputs(B, T, C, G, H, K, dilation, states)
+                if K == 1:
+                    del inputs["initial_state"]
+                expect_cpu(
+                    short_conv_function(list(inputs), settings), list(inputs.values()), dtype
+                )
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+@pytest.mark.parametrize("H", [0, 4])
+def test_short_conv_normalisations_and_drop_connect(H, normalization, dtype):
+    inputs = short_conv_inputs(2, 70, 32, 0 if H else 32, H, 4)
+    settings = {
+        "normalization": normalization, "drop_p": 0.3, "drop_seed": torch.tensor([-7]),
+    }  # fmt: skip
+    expect_cpu(short_conv_function(list(inputs), settings), list(inputs.values()), dtype)
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("rows", ROWS)
+def test_short_conv_is_a_complete_operator(rows, dtype):
+    B = 1 if rows == "cu_seqlens" else 2
+    inputs = short_conv_inputs(B, 9, 6, 3, 2, 4, states=3 if B == 1 else B)
+    inputs = {k: v.to("cuda", dtype).requires_grad_() for k, v in inputs.items()}
+    settings = {k: v.cuda() for k, v in short_conv_rows(rows, B, 9).items()}
+    torch.library.opcheck(
+        seqconv.short_conv.default,
+        (inputs.pop("x"),),
+        inputs | settings | {"activation": "silu", "residual": True},
+    )
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_two_runs_of_short_conv_give_the_same_bits(dtype):
+    inputs = short_conv_inputs(16, 700, 256, 256, 4, 4)
+    names, tensors = list(inputs), on_device(inputs.values(), dtype)
+    function = short_conv_function(names, {"activation": "silu"})("cuda")
+    first, second = (differentiate(function, tensors, tensors[0].flip(2)) for _ in range(2))
+    for a, b in zip(first, second):
+        assert torch.equal(a, b)
+
+
+def test_short_conv_under_autocast():
+    inputs = short_conv_inputs(2, 40, 64, 64, 4, 4)
+    names, tensors = list(inputs), on_device(inputs.values(), torch.float32)
+    function = short_conv_function(names, {})("cuda")
+    with torch.autocast("cuda", torch.bfloat16):
+        y = function(*tensors)
+    assert y.dtype == torch.bfloat16
+    want = short_conv_function(names, {})("cpu")(*inputs.values())
+    assert error(y, want) <= 2 * BOUNDS[torch.bfloat16]
+
+
+@pytest.mark.parametrize("graphed", [True, False], ids=["in_a_graph", "called"])
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_short_conv_steps_equal_the_full_form(dtype, graphed):
+    """Streams of other rows of the state, beside one of padding."""
+    N, T, C, G, H, K = 3, 20, 32, 32, 4, 4
+    inputs = short_conv_inputs(N, T, C, G, H, K)
+    inputs["initial_state"].zero_()
+    names, tensors = list(inputs), on_device(inputs.values(), dtype)
+    want = short_conv_function(names, {"activation": "silu"})("cuda")(*tensors)
+    moved = dict(zip(names, tensors))
+    now_x = torch.zeros(N + 1, 1, C, dtype=dtype, device="cuda")
+    now_dynamic = torch.zeros(N + 1, 1, H, K, dtype=dtype, device="cuda")
+    ring = torch.zeros(5, K, C, dtype=dtype, device="cuda")
+    positions = torch.zeros(5, 2, dtype=torch.int64, device="cuda")
+    rows = torch.tensor([4, 0, 2, -1], device="cuda")
+    y = torch.empty_like(now_x)
+
+    def run():
+        y.copy_(
+            seqconv.short_conv_step(
+                now_x, ring, positions, moved["weight"], now_dynamic, moved["bias"],
+                activation="silu", state_indices=rows,
+            )  # fmt: skip
+        )
+
+    if graphed:
+        run = graph_of(run)[0].replay
+    ring.zero_()
+    positions.zero_()
+    for t in range(T):
+        now_x[:N].copy_(moved["x"][:, t : t + 1])
+        now_dynamic[:N].copy_(moved["dynamic"][:, t : t + 1])
+        run()
+        assert error(y[:N], want[:, t : t + 1].cpu()) <= BOUNDS[dtype], t
+        assert y[N].eq(0).all()
+    assert positions[:, 0].tolist() == [T, 0, T, 0, T]
+    last = seqconv.short_conv_last_inputs(ring, positions, K - 1)[rows[:N]]
+    assert torch.equal(last, seqconv.short_conv_final_state(moved["x"], K))
+
+
+def test_short_conv_takes_back_as_many_inputs_as_it_can():
+    positions = torch.tensor([[9, 9], [1, 1], [7, 8]], device="cuda")
+    counts = torch.tensor([100, 1, 1], device="cuda")
+    seqconv.short_conv_rollback(positions, counts, 2)
+    assert positions[:, 0].tolist() == [7, 0, 6]
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_short_conv_forward_and_backward_in_a_graph(rows):
+    B, T = (1, 70) if rows == "cu_seqlens" else (2, 70)
+    inputs = short_conv_inputs(B, T, 64, 64, 4, 4, states=3 if B == 1 else B)
+    names, tensors = list(inputs), on_device(inputs.values(), torch.bfloat16)
+    settings = {k: v.cuda() for k, v in short_conv_rows(rows, B, T).items()}
+    function = short_conv_function(names, settings | {"activation": "silu"})("cuda")
+
+    def both():
+        return differentiate(function, tensors, tensors[0])
+
+    graph, captured = graph_of(both)
+    tensors[0].mul_(2)
+    graph.replay()
+    torch.cuda.synchronize()
+    for got, want in zip(captured, both()):
+        assert torch.equal(got, want)
+
+
+def test_short_conv_says_what_it_does_not_have():
+    x, weight = torch.zeros(1, 8, 6).cuda(), torch.zeros(6, 4).cuda()
+    with pytest.raises(
+        RuntimeError,
+        match=r"\[short_conv\] renormalize_edges must be false on a CUDA device",
+    ):
+        seqconv.short_conv(x, weight, normalization="softmax", renormalize_edges=True)
+
+
+@pytest.mark.parametrize("B,T", [(0, 5), (2, 0), (0, 0)])
+def test_short_conv_of_empty_batches_and_sequences(B, T):
+    inputs = short_conv_inputs(B, T, 8, 8, 2, 4)
+    names, tensors = list(inputs), on_device(inputs.values(), torch.float32)
+    function = short_conv_function(names, {"activation": "silu"})("cuda")
+    got = differentiate(function, tensors, tensors[0])
+    assert [g.shape for g in got] == [i.shape for i in [tensors[0], *tensors]]
+    for gradient in got:
+        assert gradient.eq(0).all()
+
+
+def test_short_conv_of_strided_and_unaligned_inputs_with_taps_in_float32():
+    for dtype in HALVES:
+        inputs = short_conv_inputs(2, 70, 64, 64, 4, 4)
+        names, wide = list(inputs), list(inputs.values())
+        want = short_conv_function(names, {})("cpu")(*wide)
+        x, bias, state, weight, dynamic = on_device(wide, dtype)
+        floats = on_device([wide[1], *wide[3:]], torch.float32)
+        function = short_conv_function(names, {})("cuda")
+        got = function(x, floats[0], state, *floats[1:])
+        assert error(got, want) <= BOUNDS[dtype]
+        strided = [torch.stack([t, t], -1)[..., 1] for t in (x, bias, state, weight, dynamic)]
+        assert torch.equal(function(*strided), function(x, bias, state, weight, dynamic))
+        room = torch.zeros(x.numel() + 1, dtype=dtype, device="cuda")
+        unaligned = room[1:].view_as(x)
+        unaligned.copy_(x)
+        assert torch.equal(
+            function(unaligned, bias, state, weight, dynamic),
+            function(x, bias, state, weight, dynamic),
+        )

@@ -43,7 +43,8 @@ struct ShortConvOptions {
 /// The whole, its pieces of any lengths, packed sequences and steps give the same
 /// bits (causal, one instruction set), as does any number of threads.
 /// Differentiable in x, weight, dynamic, bias and initial_state. lightconv is the
-/// softmax of `weight` alone, dynamicconv that of `dynamic`.
+/// softmax of `weight` alone, dynamicconv that of `dynamic`. A CUDA device has all of
+/// it but renormalize_edges, and finds no values that are wrong (docs/cuda.md).
 at::Tensor short_conv(const at::Tensor& x, const ShortConvOptions& options);
 
 /// short_conv in plain tensor algebra, kept for ever as the definition.
@@ -90,7 +91,8 @@ ShortConvState short_conv_state_of(const at::Tensor& inputs, int64_t rollback = 
 at::Tensor short_conv_last_inputs(const ShortConvState& state, int64_t count);
 
 /// Takes the last counts[m] inputs of every row m back, [M] int64 or int32. Raises
-/// where the ring no longer has the (K-1) D inputs before.
+/// where the ring no longer has the (K-1) D inputs before; on a CUDA device takes as
+/// many back as it can.
 void short_conv_rollback(
     ShortConvState& state, const at::Tensor& counts, int64_t kernel_size, int64_t dilation = 1);
 

@@ -20,7 +20,7 @@ def beside(op: str, name: str, tensor: Tensor, x: Tensor) -> Tensor:
     holds it exactly."""
     if tensor.dtype == x.dtype:
         return tensor
-    wanted = torch.float32 if x.dtype == torch.bfloat16 else x.dtype
+    wanted = torch.float32 if x.dtype in (torch.bfloat16, torch.float16) else x.dtype
     require(
         torch.promote_types(tensor.dtype, wanted) == wanted,
         op,

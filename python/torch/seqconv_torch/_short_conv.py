@@ -236,7 +236,8 @@ class ShortConvState:
         """Takes the last counts[m] inputs of stream m back, or as many of each.
 
         RuntimeError where the ring no longer has the (K-1) * dilation inputs before:
-        there may be as many as `rollback` since the furthest position."""
+        there may be as many as `rollback` since the furthest position. A CUDA device
+        takes as many back as it can instead."""
         if isinstance(counts, int):
             counts = torch.full((self.ring.shape[0],), counts, device=self.positions.device)
         _ops.short_conv_rollback(self.positions, counts, self.rollback_limit)

@@ -4,8 +4,9 @@
 
 B rows, C channels, T positions, W taps of which the last one is that of the current
 position. Tensors are [B, C, T]; states hold the inputs before x, the newest last. Any
-B, C, T and W; float32, float64 and bfloat16. Weight and bias may each have x's type or
-a narrower one, and float32 beside bfloat16. Tensors are on the CPU.
+B, C, T and W; float32, float64 and bfloat16 on the CPU, float32, bfloat16 and float16 on
+a CUDA device. Weight and bias may each have x's type or a narrower one, and float32
+beside 16 bits.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@
 B rows, T positions, D channels, W taps of which the first one is that of the current
 position: tap k is that of the input k positions before. H heads of D / H neighbouring
 channels share taps; H = D is a kernel for every channel. Inputs before the first one are
-zero. Any B, T, D and W; x in float32, float64 and bfloat16, taps of x's type or a
-narrower one, and float32 beside bfloat16. Tensors are on the CPU.
+zero. Any B, T, D and W; x in float32, float64 and bfloat16 on the CPU, in float32,
+bfloat16 and float16 on a CUDA device; taps of x's type or a narrower one, and float32
+beside 16 bits.
 """
 
 from __future__ import annotations

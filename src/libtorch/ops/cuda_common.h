@@ -3,38 +3,13 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "kernels/cuda/storage.h"
+#include "libtorch/ops/cuda_storage.h"
 #include "libtorch/ops/kernel_arguments.h"
 
 /// Helpers shared by the operators on CUDA devices. No value of a tensor is read on
 /// the host, so that every call can be captured in a graph.
 namespace seqconv::ops {
 using namespace internal;
-
-inline kernels::cuda::Storage storage_of(at::ScalarType type) {
-  using kernels::cuda::Storage;
-  switch (type) {
-    case at::kFloat:
-      return Storage::kFloat;
-    case at::kBFloat16:
-      return Storage::kBFloat16;
-    case at::kHalf:
-      return Storage::kFloat16;
-    default:
-      TORCH_INTERNAL_ASSERT(false, "unchecked type ", type);
-  }
-}
-
-/// Calls f with a value of the storage type of x (already checked).
-template <class F>
-void dispatch_cuda_storage(at::ScalarType type, const F& f) {
-  if (type == at::kHalf)
-    f(kernels::Float16{});
-  else if (type == at::kBFloat16)
-    f(kernels::BFloat16{});
-  else
-    f(float{});
-}
 
 inline kernels::cuda::Stream current_stream() {
   return c10::cuda::getCurrentCUDAStream().stream();

@@ -26,8 +26,11 @@ KernelTaps::KernelTaps(
     const char* op,
     const at::Tensor& logits,
     std::string_view normalization,
-    const at::Tensor& padding)
-    : normalization_(parse_normalization(op, normalization)), type_(logits.scalar_type()) {
+    const at::Tensor& padding,
+    Known known)
+    : normalization_(parse_normalization(op, normalization)),
+      known_(known),
+      type_(logits.scalar_type()) {
   if (normalized_before()) {
     logits_ = real_logits(logits, padding);
     taps_ = normalize_reference(logits_, normalization_).contiguous();

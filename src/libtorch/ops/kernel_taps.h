@@ -5,9 +5,13 @@
 namespace seqconv::ops {
 
 /// The taps or logits that a convolution's kernels read: they know the softmax
-/// alone, so that others are normalised before, in float32 or float64.
+/// alone or no normalisation, so that others are normalised before, in float32 or
+/// float64.
 class KernelTaps {
  public:
+  /// Says what kernels do with logits.
+  enum class Known { kSoftmax, kTaps };
+
   /// args: checked.
   explicit KernelTaps(const ConvArguments& args);
   /// logits [G, K], or [.., H, K] of positions of which `padding` [..], true or
@@ -16,10 +20,13 @@ class KernelTaps {
       const char* op,
       const at::Tensor& logits,
       std::string_view normalization,
-      const at::Tensor& padding);
+      const at::Tensor& padding,
+      Known known = Known::kSoftmax);
 
   /// True if get() holds logits of a softmax, false if it holds taps.
-  bool softmax() const { return normalization_ == Normalization::kSoftmax; }
+  bool softmax() const {
+    return normalization_ == Normalization::kSoftmax && known_ == Known::kSoftmax;
+  }
   /// [H, K] or [B, T, H, K], contiguous.
   const at::Tensor& get() const { return taps_; }
   /// The gradient of the logits, of their type, from that of get(); [0] as it
@@ -30,6 +37,7 @@ class KernelTaps {
   bool normalized_before() const { return !softmax() && normalization_ != Normalization::kNone; }
 
   Normalization normalization_;
+  Known known_;
   at::ScalarType type_;  ///< of the logits
   at::Tensor logits_;    ///< if they are normalised before
   at::Tensor taps_;

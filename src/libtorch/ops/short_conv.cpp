@@ -12,7 +12,6 @@ constexpr const char* kFinalState = "short_conv_final_state";
 constexpr const char* kLastInputs = "short_conv_last_inputs";
 constexpr const char* kStateOf = "short_conv_state_of";
 constexpr const char* kInitialState = "short_conv_initial_state";
-constexpr const char* kRollback = "short_conv_rollback";
 
 void check_width(const char* op, int64_t kernel_size, int64_t dilation) {
   SEQCONV_CHECK_OP(
@@ -35,7 +34,8 @@ at::Tensor last_rows(
   const at::Tensor fresh = x.index_select(0, rows.reshape({-1})).reshape_symint({B, L, C});
   if (!before)
     return fresh.masked_fill(is_old, 0);
-  const at::Tensor places = (t + L).clamp_max(L - 1).unsqueeze(2).expand_symint({B, L, C});
+  const at::Tensor places =
+      (t + L).clamp_min(0).clamp_max(L - 1).unsqueeze(2).expand_symint({B, L, C});
   return at::where(is_old, before->gather(1, places), fresh);
 }
 
@@ -105,14 +105,7 @@ at::Tensor last_inputs(const at::Tensor& ring, const at::Tensor& positions, int6
 }
 
 void rollback(at::Tensor& positions, const at::Tensor& counts, int64_t further) {
-  SEQCONV_CHECK_OP(
-      kRollback,
-      counts.dim() == 1 && counts.size(0) == positions.size(0) &&
-          (counts.scalar_type() == at::kLong || counts.scalar_type() == at::kInt),
-      "counts must be Long or Int [M] with M = {}, but got {} {}",
-      positions.size(0),
-      counts.scalar_type(),
-      counts.sizes());
+  check_counts(kShortConvRollback, positions, counts);
   const at::Tensor back = counts.to(at::kLong).contiguous();
   const at::Tensor seen = positions.contiguous();
   const auto* const count = back.const_data_ptr<int64_t>();
@@ -120,7 +113,7 @@ void rollback(at::Tensor& positions, const at::Tensor& counts, int64_t further) 
   for (int64_t m = 0; m < back.size(0); ++m) {
     const int64_t most = std::min(at[2 * m], at[2 * m] - (at[2 * m + 1] - further));
     SEQCONV_CHECK_OP(
-        kRollback,
+        kShortConvRollback,
         count[m] >= 0 && count[m] <= most,
         "counts must be in 0 .. {}, the inputs of row {} that the state can take back, but got {}",
         std::max<int64_t>(0, most),
@@ -316,9 +309,9 @@ at::Tensor short_conv_last_inputs(const ShortConvState& state, int64_t count) {
 
 void short_conv_rollback(
     ShortConvState& state, const at::Tensor& counts, int64_t kernel_size, int64_t dilation) {
-  check_width(kRollback, kernel_size, dilation);
-  check_positions(kRollback, state.ring, state.positions);
-  static const auto op = find_op<decltype(rollback)>(kRollback);
+  check_width(kShortConvRollback, kernel_size, dilation);
+  check_positions(kShortConvRollback, state.ring, state.positions);
+  static const auto op = find_op<decltype(rollback)>(kShortConvRollback);
   op.call(state.positions, counts, state.ring.size(1) - (kernel_size - 1) * dilation);
 }
 
@@ -379,11 +372,12 @@ TORCH_LIBRARY_FRAGMENT(seqconv, m) {
   m.def(
       concat(kLastInputs, "(Tensor ring, Tensor positions, int count) -> Tensor").c_str(),
       last_inputs);
-  m.def(concat(kRollback, "(Tensor(a!) positions, Tensor counts, int further) -> ()").c_str());
+  m.def(concat(kShortConvRollback, "(Tensor(a!) positions, Tensor counts, int further) -> ()")
+            .c_str());
 }
 
 TORCH_LIBRARY_IMPL(seqconv, CPU, m) {
-  m.impl(kRollback, rollback);
+  m.impl(kShortConvRollback, rollback);
 }
 
 }  // namespace seqconv::ops

@@ -230,7 +230,7 @@ TORCH_LIBRARY_IMPL(seqconv, ADInplaceOrView, m) {
 
 TORCH_LIBRARY_IMPL(seqconv, Meta, m) {
   register_impl<ShortConvMeta>(m);
-  m.impl("short_conv_rollback", ShortConvMeta::rollback);
+  m.impl(kShortConvRollback, ShortConvMeta::rollback);
 }
 
 }  // namespace seqconv::ops

@@ -174,6 +174,14 @@ void check(const ShortConvArguments& args) {
   check_initial_state(args);
 }
 
+void check_on_cuda(const ShortConvArguments& args) {
+  SEQCONV_CHECK_OP(
+      args.op,
+      !args.renormalize_edges,
+      "renormalize_edges must be false on a CUDA device, where lightconv and dynamicconv have it, "
+      "but got true");
+}
+
 void check_short_conv_step(
     const ShortConvStepArguments& args, const at::Tensor& ring, const at::Tensor& positions) {
   check(args.whole(kShortConvStep));
@@ -218,6 +226,18 @@ void check_positions(const char* op, const at::Tensor& ring, const at::Tensor& p
       ring.sym_size(0),
       positions.scalar_type(),
       positions.sym_sizes());
+}
+
+void check_counts(const char* op, const at::Tensor& positions, const at::Tensor& counts) {
+  SEQCONV_CHECK_OP(
+      op,
+      counts.dim() == 1 && counts.size(0) == positions.size(0) &&
+          (counts.scalar_type() == at::kLong || counts.scalar_type() == at::kInt),
+      "counts must be Long or Int [M] with M = {}, but got {} {}",
+      positions.size(0),
+      counts.scalar_type(),
+      counts.sizes());
+  check_integers(op, "counts", counts, positions);
 }
 
 ConvActivation parse_activation(const char* op, std::string_view activation) {

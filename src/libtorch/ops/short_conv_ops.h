@@ -82,8 +82,13 @@ ShortConvOptions options_of(
 void check(const ShortConvArguments& args);
 void check_short_conv_step(
     const ShortConvStepArguments& args, const at::Tensor& ring, const at::Tensor& positions);
+/// Refuses what kernels of a CUDA device do not have; args: checked.
+void check_on_cuda(const ShortConvArguments& args);
 /// Positions are int64 [M, 2] beside a ring [M, slots, C].
 void check_positions(const char* op, const at::Tensor& ring, const at::Tensor& positions);
+
+/// Counts of inputs to take back are int64 or int32 [M] beside positions [M, 2].
+void check_counts(const char* op, const at::Tensor& positions, const at::Tensor& counts);
 
 /// The activation called so; an error that lists the names otherwise.
 ConvActivation parse_activation(const char* op, std::string_view activation);
@@ -92,6 +97,7 @@ ConvActivation parse_activation(const char* op, std::string_view activation);
 inline constexpr const char* kShortConv = "short_conv";
 inline constexpr const char* kShortConvBackward = "short_conv_backward";
 inline constexpr const char* kShortConvStep = "short_conv_step";
+inline constexpr const char* kShortConvRollback = "short_conv_rollback";
 
 /// Functions that the dispatcher calls: Impl has forward, backward and step, or
 /// those of them that it serves.

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "kernels/cuda/common/sums.h"
 #include "kernels/cuda/conv/band.h"
 #include "kernels/cuda/conv/fma.h"
 #include "kernels/cuda/conv/step.h"
-#include "kernels/cuda/conv/sum.h"
+#include "kernels/cuda/conv/weight.h"
 
 /// From the arguments of a convolution to launches (launches.h).
 namespace seqconv::internal::kernels::cuda {
@@ -159,25 +160,6 @@ void run(Launcher& launcher, const ConvStep<S>& args) {
   const int64_t limit = min(launcher.device().shared, kMaxShared);
   check_kernel_fits(task.shared() <= limit, limit, shape);
   launcher.template run<ConvStepBody>(task.plan.blocks, task.shared(), task);
-}
-
-/// Elements of what sums of `count` rows leave stage by stage.
-inline int64_t sum_elements(int64_t count, int64_t width) {
-  const int64_t left = sum_outputs(count);
-  return left * width + (left > 1 ? sum_elements(left, width) : 0);
-}
-
-/// Sums by stages, one behind the other in `workspace`; the last one goes to
-/// `last` unless that is null. Gives where it is.
-template <class R, class Launcher>
-const float* launch_sums(Launcher& launcher, SumTask<R> task, float* workspace, float* last) {
-  const int64_t left = sum_outputs(task.count), width = task.width;
-  task.to = left == 1 && last != nullptr ? last : workspace;
-  launcher.template run<SumBody>(left * blocks_for(width), 0, task);
-  if (left == 1)
-    return task.to;
-  const SumTask<float> next = {task.to, left, width, left};
-  return launch_sums(launcher, next, workspace + left * width, last);
 }
 
 /// Whether a gradient of logits that all positions share is wanted.

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "kernels/cuda/conv/normalize.h"
+#include "kernels/cuda/common/launches.h"
 
-/// Sums over rows and of partial results, in an order fixed by the sizes.
+/// Sums over rows, in an order fixed by the sizes.
 namespace seqconv::internal::kernels::cuda {
 
 /// Rows that one thread adds up.
@@ -56,46 +56,23 @@ struct SumBody {
   }
 };
 
-/// The last stage of the gradient of shared logits [H, K]: a block for a head
-/// takes sums [H, K] with respect to its taps (or already to logits).
-template <class S>
-struct WeightTask {
-  TapSource taps;
-  bool is_logit = false;
-  const float* sums = nullptr;
-  void* grad_logits = nullptr;
+/// Elements of what sums of `count` rows leave stage by stage.
+inline int64_t sum_elements(int64_t count, int64_t width) {
+  const int64_t left = sum_outputs(count);
+  return left * width + (left > 1 ? sum_elements(left, width) : 0);
+}
 
-  /// Shared memory: a row of gradients and one of logits; the statistic.
-  SEQCONV_HD int64_t row_bytes() const {
-    return logit_pitch(taps.kernel_size) * static_cast<int64_t>(sizeof(float));
-  }
-  SEQCONV_HD int64_t shared() const {
-    return 2 * row_bytes() + static_cast<int64_t>(sizeof(RowStats));
-  }
-};
-
-struct WeightBody {
-  template <class Block, class S>
-  static SEQCONV_DEVICE void run(Block& block, const WeightTask<S>& task) {
-    const int K = task.taps.kernel_size;
-    const int64_t base = block.index() * K, bytes = task.row_bytes();
-    float* const grads = shared_at<float>(block.shared(), 0);
-    const LogitRows logits = {shared_at<float>(block.shared(), bytes), logit_pitch(K), 1};
-    auto* const stats = shared_at<RowStats>(block.shared(), 2 * bytes);
-    block.each([&](int thread) {
-      for (int j = thread; j < K; j += kThreads)
-        grads[j] = task.sums[base + j];
-    });
-    if (!task.is_logit) {
-      const auto row_of = [&](int, bool) { return TapRow{base, 0, K}; };
-      make_taps<S>(
-          block, task.taps, 1, row_of, logits, stats, [](int, int, const float(&)[kTapGroup]) {});
-      taps_backward<S>(
-          block, task.taps, 1, row_of, [&](int) { return stats[0]; }, logits, grads, logits.pitch);
-    }
-    write_rows<S>(
-        block, task.taps, 1, grads, logits.pitch, task.grad_logits, [&](int) { return base; });
-  }
-};
+/// Sums by stages, one behind the other in `workspace`; the last one goes to
+/// `last` unless that is null. Gives where it is.
+template <class R, class Launcher>
+const float* launch_sums(Launcher& launcher, SumTask<R> task, float* workspace, float* last) {
+  const int64_t left = sum_outputs(task.count), width = task.width;
+  task.to = left == 1 && last != nullptr ? last : workspace;
+  launcher.template run<SumBody>(left * blocks_for(width), 0, task);
+  if (left == 1)
+    return task.to;
+  const SumTask<float> next = {task.to, left, width, left};
+  return launch_sums(launcher, next, workspace + left * width, last);
+}
 
 }  // namespace seqconv::internal::kernels::cuda
