@@ -162,8 +162,12 @@ class BackwardPlaces {
       return;
     const int64_t W = width(at), count = made.size() * W;
     grad_z_.reserve(count + kTapSlack);
-    grad_z_.fill_zero(count);
-    forward_.convolve(at, made.begin, made.size(), taps_.view(at.head), {.sums = grad_z_.data()});
+    forward_.convolve(
+        at,
+        made.begin,
+        made.size(),
+        taps_.view(at.head),
+        {.sums = grad_z_.data(), .adds = false});
     for (int64_t t = 0; t < made.size(); ++t) {
       A* const z = grad_z_.data() + t * W;
       const A* const bias = args_.bias == nullptr ? nullptr : args_.bias + channel(at);

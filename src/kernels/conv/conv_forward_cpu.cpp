@@ -101,8 +101,7 @@ class ForwardPlaces {
     sums_.reserve(rows * W);
     if constexpr (std::is_same_v<S, A>)
       return {.out = sums_.data(), .out_stride = W, .ahead = ahead};
-    sums_.fill_zero(rows * W);
-    return {.sums = sums_.data(), .ahead = ahead};
+    return {.sums = sums_.data(), .adds = false, .ahead = ahead};
   }
 
   /// sums_ -> outputs of positions [first, first + rows).

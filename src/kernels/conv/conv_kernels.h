@@ -52,9 +52,10 @@ struct ConvTile {
   const A* bias = nullptr;  ///< [heads * channels] or null
   S* out = nullptr;
   int64_t out_stride = 0;
-  /// Not null: the sums are added to these, [rows, heads * channels], and
-  /// nothing is written to `out`.
+  /// Not null: the sums are added to these, [rows, heads * channels], or take their
+  /// place, and nothing is written to `out`.
   A* sums = nullptr;
+  bool adds = true;
   bool streaming = false;  ///< stores go past the caches
   int64_t ahead = 0;       ///< elements from what is read to what is prefetched;
                            ///< 0: nothing is

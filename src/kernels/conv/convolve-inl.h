@@ -152,7 +152,7 @@ struct ConvBlock {
   }
 };
 
-/// Adds sums to those of a tile.
+/// Adds sums to those of a tile, or puts them there.
 template <class S, class A, int NT, int NV, bool kTail, TapForm kForm>
 HWY_INLINE void add_to_sums(
     const ConvBlock<S, A, NT, NV, kTail, kForm>& block,
@@ -166,14 +166,15 @@ HWY_INLINE void add_to_sums(
     for (int v = 0; v < NV; v += Block::kShares) {
       A* const to = row + v * kLanes<A>;
       if constexpr (Block::kShares == 2) {
-        Vec<A> even, odd;
-        hn::LoadInterleaved2(d, to, even, odd);
+        Vec<A> even = hn::Zero(d), odd = even;
+        if (tile.adds)
+          hn::LoadInterleaved2(d, to, even, odd);
         even = hn::Add(even, block.sum[i][v]);
         odd = hn::Add(odd, block.sum[i][v + 1]);
         hn::StoreInterleaved2(even, odd, d, to);
       } else {
-        const auto sum = hn::Add(load_some<A>(to, block.tail), block.sum[i][v]);
-        store_some<A>(sum, to, block.tail);
+        const auto before = tile.adds ? load_some<A>(to, block.tail) : hn::Zero(d);
+        store_some<A>(hn::Add(before, block.sum[i][v]), to, block.tail);
       }
     }
   }

@@ -38,7 +38,7 @@ class DenseConv {
       : args_(args),
         sequences_(args),
         drop_(args.drop),
-        taps_(args.op, args.logits(), args.normalization, sequences_.padding()),
+        taps_(args),
         x_(args.x.contiguous()),
         logits_(dense_logits(args, taps_.get())),
         added_(accumulated_or_none(args.added())),
@@ -156,27 +156,15 @@ ShortConvGradients backward(
   return {grad_x, grad_weight, grad_dynamic, grad_bias, grad_state};
 }
 
-/// Rows of a ring that a step goes on with, their positions, and real inputs.
+/// Rows of a ring that a step goes on with, and their positions.
 struct StepRows {
   at::Tensor rows;       ///< [N] or undefined
   at::Tensor positions;  ///< [M, 2], dense, or undefined: `position`
   int64_t position = 0;
-  at::Tensor lengths;  ///< [N] or undefined
 };
 
 at::Tensor step(const ShortConvArguments& args, at::Tensor& state, const StepRows& rows) {
-  ShortConvArguments whole = {
-      .op = args.op,
-      .x = args.x,
-      .weight = args.weight,
-      .dynamic = args.dynamic,
-      .bias = args.bias,
-      .dilation = args.dilation,
-      .activation = args.activation,
-      .residual = args.residual,
-      .normalization = args.normalization,
-      .renormalize_edges = args.renormalize_edges};
-  const DenseConv conv(whole);
+  const DenseConv conv(args);
   const at::Tensor ring = state.contiguous();
   const at::Tensor y = at::empty(args.x.sizes(), args.x.options());  // [N, T', C]
   dispatch(args, conv.logits(), [&]<class S, class L>(S, L) {
@@ -192,7 +180,7 @@ at::Tensor step(const ShortConvArguments& args, at::Tensor& state, const StepRow
         .rows = const_pointer<int64_t>(rows.rows),
         .positions = const_pointer<int64_t>(rows.positions),
         .position_stride = 2,
-        .lengths = const_pointer<int64_t>(rows.lengths),
+        .lengths = pass.lengths,
         .added = pass.added,
         .end = pass.end,
         .y = pointer<S>(y)};
@@ -247,30 +235,28 @@ struct ShortConvCpu : ShortConvKind {
   static at::Tensor step(
       const ShortConvStepArguments& args, at::Tensor& ring, at::Tensor& positions) {
     check_short_conv_step(args, ring, positions);
-    const LengthValues lengths(kShortConvStep, args.lengths, args.x);
     StepRows rows{
-        .rows = dense_lengths(args.state_indices),
-        .positions = positions.contiguous(),
-        .lengths = dense_lengths(args.lengths)};
+        .rows = dense_lengths(args.state_indices), .positions = positions.contiguous()};
     if (rows.rows.defined())
       check_rows(rows.rows, ring.size(0));
     const at::Tensor y = ops::step(args.whole(kShortConvStep), ring, rows);
-    advance(args.x, rows);
+    advance(args, rows);
     write_back(rows.positions, positions);
     return y;
   }
 
  private:
   /// Moves rows on by their real inputs.
-  static void advance(const at::Tensor& x, const StepRows& rows) {
+  static void advance(const ShortConvStepArguments& args, const StepRows& rows) {
     auto* const at = rows.positions.mutable_data_ptr<int64_t>();
     const auto* const row = const_pointer<int64_t>(rows.rows);
-    const auto* const length = const_pointer<int64_t>(rows.lengths);
-    for (int64_t n = 0; n < x.size(0); ++n) {
+    const at::Tensor lengths = dense_lengths(args.lengths);
+    const auto* const length = const_pointer<int64_t>(lengths);
+    for (int64_t n = 0; n < args.x.size(0); ++n) {
       const int64_t m = row == nullptr ? n : row[n];
       if (m < 0)
         continue;
-      at[2 * m] += length == nullptr ? x.size(1) : length[n];
+      at[2 * m] += length == nullptr ? args.x.size(1) : length[n];
       at[2 * m + 1] = std::max(at[2 * m + 1], at[2 * m]);
     }
   }
@@ -305,8 +291,9 @@ struct ConvCpu : Kind {
   static at::Tensor step(const ConvArguments& args, at::Tensor& state, const at::Tensor& position) {
     check_step(args, state, position);
     const OptionalTensor logits = args.logits;
-    return ops::step(
-        short_conv_of(args, logits), state, {.position = position_value(args.op, position)});
+    ShortConvArguments causal = short_conv_of(args, logits);
+    causal.padding_left = std::nullopt;
+    return ops::step(causal, state, {.position = position_value(args.op, position)});
   }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "libtorch/ops/conv_ops.h"
+#include "libtorch/ops/short_conv_ops.h"
 
 namespace seqconv::ops {
 
@@ -14,14 +15,7 @@ class KernelTaps {
 
   /// args: checked.
   explicit KernelTaps(const ConvArguments& args);
-  /// logits [G, K], or [.., H, K] of positions of which `padding` [..], true or
-  /// undefined, are not real.
-  KernelTaps(
-      const char* op,
-      const at::Tensor& logits,
-      std::string_view normalization,
-      const at::Tensor& padding,
-      Known known = Known::kSoftmax);
+  explicit KernelTaps(const ShortConvArguments& args, Known known = Known::kSoftmax);
 
   /// True if get() holds logits of a softmax, false if it holds taps.
   bool softmax() const {
@@ -34,10 +28,15 @@ class KernelTaps {
   at::Tensor grad_logits(const at::Tensor& grad) const;
 
  private:
+  /// padding(): [B, T], true at positions whose logits must not matter, or undefined;
+  /// asked for only where they could.
+  template <class Padding>
+  void normalize(const at::Tensor& logits, const Padding& padding);
+
   bool normalized_before() const { return !softmax() && normalization_ != Normalization::kNone; }
 
   Normalization normalization_;
-  Known known_;
+  Known known_ = Known::kSoftmax;
   at::ScalarType type_;  ///< of the logits
   at::Tensor logits_;    ///< if they are normalised before
   at::Tensor taps_;

@@ -22,7 +22,6 @@ SequenceValues::SequenceValues(const ShortConvArguments& args)
 void SequenceValues::read_lengths(const ShortConvArguments& args) {
   const LengthValues values(args.op, args.lengths, args.x);
   lengths_.assign(values.data(), values.data() + count_);
-  padding_ = length_mask(args.x, *args.lengths).squeeze(2).eq(0);
 }
 
 void SequenceValues::read_offsets(const ShortConvArguments& args) {
@@ -81,7 +80,6 @@ void SequenceValues::read_numbers(const ShortConvArguments& args) {
     lengths_[i] *= offsets_[i + 1] - offsets_[i];
   count_ = static_cast<int64_t>(lengths_.size());
   steps_ = B * T;
-  padding_ = dense.lt(0);
   firsts_ = at::tensor(firsts, at::kLong);
 }
 

@@ -23,8 +23,6 @@ class SequenceValues {
   at::Tensor spread_state(const at::Tensor& initial_state) const;
   /// The gradient of an initial state from that of spread_state().
   at::Tensor gather_state(const at::Tensor& gradient) const;
-  /// [B, T], true at padding; undefined where there is none.
-  const at::Tensor& padding() const { return padding_; }
 
  private:
   void read_lengths(const ShortConvArguments& args);
@@ -34,7 +32,6 @@ class SequenceValues {
   int64_t count_, steps_;
   std::vector<int64_t> lengths_, offsets_;
   at::Tensor firsts_;  ///< of seq_idx: numbers of the rows' first sequences
-  at::Tensor padding_;
 };
 
 }  // namespace seqconv::ops

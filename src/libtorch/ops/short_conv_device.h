@@ -14,13 +14,6 @@
 /// values on the host. Sequences out of range are clamped.
 namespace seqconv::ops {
 
-/// Which positions are padding, [B, T]; undefined where none is.
-inline at::Tensor padding_of(const ShortConvArguments& args) {
-  if (args.lengths)
-    return length_mask(args.x, *args.lengths).squeeze(2).eq(0);
-  return args.seq_idx ? args.seq_idx->lt(0) : at::Tensor();
-}
-
 /// Scales of DropConnect, float32 as the logits; undefined where nothing is dropped.
 inline at::Tensor drop_scales(const DropConnect& drop, const at::Tensor& logits) {
   static const auto kept_elements = find_op<KeptElementsSignature>(kKeptElements);
@@ -38,8 +31,7 @@ class DeviceConv {
  public:
   explicit DeviceConv(const ShortConvArguments& args)
       : scales_(drop_scales(args.drop, args.logits())),
-        normalized_(
-            args.op, args.logits(), args.normalization, padding_of(args), KernelTaps::Known::kTaps),
+        normalized_(args, KernelTaps::Known::kTaps),
         taps_(scales_.defined() ? normalized_.get() * scales_ : normalized_.get()),
         x_(args.x.contiguous()),
         weight_(args.dynamic ? dense_or_none(args.weight) : taps_),
