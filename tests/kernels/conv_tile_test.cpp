@@ -132,7 +132,7 @@ TEST_P(ConvTiles, BFloat16RoundsToNearestEven) {
     values.push_back(v * 1.0001f);
   std::vector<BFloat16> stored(values.size());
   const int64_t count = static_cast<int64_t>(values.size());
-  ops.narrow(values.data(), count, stored.data());
+  ops.narrow(values.data(), count, stored.data(), /*streaming=*/false);
   for (size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(stored[i].bits, to_bfloat16(values[i]).bits) << values[i];
     EXPECT_EQ(std::isnan(to_float(stored[i])), std::isnan(values[i]));

@@ -35,7 +35,9 @@ class BackwardPlaces {
         added_(added),
         cache_(cache),
         own_logits_(!logits.shared()),
-        active_(args.end.activation != ConvActivation::kNone) {}
+        active_(args.end.activation != ConvActivation::kNone) {
+    taps_.fetch(cache.prefetches);
+  }
 
   /// Writes grad_x of a place and the gradients of its logits, unless they are
   /// null, those of inputs before its sequence too, and adds to `sums`.
@@ -187,7 +189,8 @@ class BackwardPlaces {
   void write_sums(const ConvPlace& at, const Range& inputs) {
     const int64_t W = width(at);
     for (int64_t t = inputs.begin; t < inputs.end; ++t)
-      ops_.narrow(sums_.data() + (t - inputs.begin) * W, W, grad_input(at, t));
+      ops_.narrow(
+          sums_.data() + (t - inputs.begin) * W, W, grad_input(at, t), /*streaming=*/false);
   }
 
   /// Gives what outputs `made` add to gradients of inputs: all there is to them
@@ -284,7 +287,8 @@ class BackwardPlaces {
           span.rows,
           grad_.data(),
           grad_logits(at, span.first),
-          at.sequence.stride * H() * K());
+          at.sequence.stride * H() * K(),
+          /*streaming=*/cache_.prefetches);
     const int64_t width = at.heads * K();
     logits_.reserve(span.rows * width);
     taps_.backward(span.row, span.rows, grad_.data(), logits_.data(), width);

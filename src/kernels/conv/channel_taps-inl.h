@@ -5,6 +5,7 @@
 #define SEQCONV_KERNELS_CHANNEL_TAPS_INL_H
 #endif
 
+#include "kernels/common/cache_line.h"
 #include "kernels/conv/conv_kernels.h"
 #include "kernels/conv/tap_products-inl.h"
 
@@ -33,6 +34,10 @@ HWY_INLINE int64_t spread_neighbours(const A* taps, const SpreadTile<A>& tile, A
   int64_t c = 0;
   for (; c + kLanes<A> <= tile.channels; c += kLanes<A>) {
     Vec<A> v[4];
+    if (tile.fetches)
+      prefetch_lines<OwnCache::kSecond>(
+          taps + kChannelTapRows * tile.row_stride + c * K,
+          K * kLanes<A> * int64_t{sizeof(A)});
     load_taps<K, A>(taps + c * K, v);
 #pragma GCC unroll 4
     for (int j = 0; j < K; ++j)

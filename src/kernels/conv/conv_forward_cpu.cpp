@@ -23,7 +23,9 @@ class ForwardPlaces {
         taps_(args.shape, tap_options(args), logits, run.isa),
         rows_(args, added, run.isa),
         cache_(cache),
-        ends_(args.end.activation != ConvActivation::kNone || args.end.residual) {}
+        ends_(args.end.activation != ConvActivation::kNone || args.end.residual) {
+    taps_.fetch(cache.prefetches);
+  }
 
   void operator()(const ConvPlace& at) {
     const ConvShape& shape = args_.shape;

@@ -132,6 +132,9 @@ struct RowEnd {
   bool streaming = false;  ///< stores go past the caches: whole vectors, aligned
 };
 
+/// Rows with taps of every position and channel that are made together.
+inline constexpr int64_t kChannelTapRows = 8;
+
 /// Places of taps among others: an integer as wide as A.
 template <class A>
 using TapIndex = std::conditional_t<sizeof(A) == 4, int32_t, int64_t>;
@@ -148,6 +151,7 @@ struct SpreadTile {
   int64_t channels = 0;  ///< of all heads
   int64_t kernel_size = 1;
   const TapIndex<A>* places = nullptr;  ///< tap_places()
+  bool fetches = false;  ///< beside each row that of the next block, which is in no cache
   A* out = nullptr;                     ///< [rows, K, pitch]
   int64_t pitch = 0;                    ///< whole vectors of channels
 };
@@ -187,8 +191,9 @@ struct ConvKernels {
   /// Taps by channel: out[(t * K + j) * pitch + c] = tap j of row t of c's head.
   void (*spread)(const SpreadTile<A>& tile);
   void (*softmax)(TapTile<S, A> tile);
-  /// Rounds results: a signalling NaN need not stay one.
-  void (*narrow)(const A* src, int64_t count, S* dst);
+  /// Rounds results: a signalling NaN need not stay one. streaming: past the caches,
+  /// where dst is aligned, and not seen by others before a later fence.
+  void (*narrow)(const A* src, int64_t count, S* dst, bool streaming);
 };
 
 /// Those of backward passes alone: programs that make none are without them.

@@ -147,9 +147,8 @@ inline int64_t heads_of_rows(const ConvShape& shape) {
   return heads_of_channels(shape, 1024);
 }
 
-/// Rows with taps of every position and channel that are made together, and heads:
-/// their taps stay in the first-level cache, and their channels begin at lines.
-inline constexpr int64_t kChannelTapRows = 8;
+/// Heads whose taps of kChannelTapRows rows are made together: they stay in the
+/// first-level cache, and their channels begin at lines.
 inline int64_t heads_of_channel_taps(const ConvShape& shape) {
   constexpr int64_t kTaps = 1 << 13, kFewest = 64;
   const int64_t heads = heads_of_channels(

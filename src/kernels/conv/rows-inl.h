@@ -7,6 +7,7 @@
 
 #include <hwy/cache_control.h>
 
+#include "kernels/common/cache_line.h"
 #include "kernels/common/exp-inl.h"
 #include "kernels/conv/conv_kernels.h"
 
@@ -15,8 +16,13 @@ HWY_BEFORE_NAMESPACE();
 namespace seqconv::internal::kernels::HWY_NAMESPACE {
 
 template <class S, class A>
-void narrow(const A* src, int64_t count, S* dst) {
-  for (int64_t i = 0; i < count; i += kLanes<A>)
+void narrow(const A* src, int64_t count, S* dst, bool streaming) {
+  constexpr int64_t L = kLanes<A>;
+  int64_t i = 0;
+  if (streaming && reinterpret_cast<uintptr_t>(dst) % kCacheLine == 0)
+    for (; i + L <= count; i += L)
+      store_streaming(load(src + i), dst + i);
+  for (; i < count; i += L)
     store_some<A>(load_some<A>(src + i, count - i), dst + i, count - i);
 }
 

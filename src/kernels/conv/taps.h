@@ -1,5 +1,7 @@
 #pragma once
 
+#include <hwy/cache_control.h>
+
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -174,10 +176,15 @@ class TapRows {
       spread();
   }
 
+  /// Says that logits are in no cache: those of a later row are fetched beside each that
+  /// is read as it lies.
+  void fetch(bool fetches) { fetches_ = fetches && !options_.softmax && !drops_ && !shared(); }
+
   /// Gradients `grad` of rows [row, row + rows) of taps, segments of pitch(),
   /// which it may change, -> those of the logits, rows of all heads of the block
-  /// `out_stride` apart.
-  void backward(int64_t row, int64_t rows, A* grad, L* out, int64_t out_stride) {
+  /// `out_stride` apart. streaming: past the caches, as far as this is possible.
+  void backward(
+      int64_t row, int64_t rows, A* grad, L* out, int64_t out_stride, bool streaming = false) {
     const int64_t H = block_.heads, K = shape_.kernel_size;
     const int64_t width = H * pitch_, at = row * width;
     if (drops_)
@@ -196,8 +203,10 @@ class TapRows {
       A* const dense = grad + t * width;
       for (int64_t h = 1; h < H && K < pitch_; ++h)
         std::copy_n(dense + h * pitch_, K, dense + h * K);
-      rows_.narrow(dense, H * K, out + t * out_stride);
+      rows_.narrow(dense, H * K, out + t * out_stride, streaming);
     }
+    if (streaming)
+      hwy::FlushStream();
   }
 
  private:
@@ -332,6 +341,7 @@ class TapRows {
          .channels = channels,
          .kernel_size = shape_.kernel_size,
          .places = places_.data(),
+         .fetches = fetches_,
          .out = spread_.data(),
          .pitch = P});
   }
@@ -345,6 +355,7 @@ class TapRows {
   const int64_t pitch_;
   const bool drops_;
   const bool by_channel_;
+  bool fetches_ = false;
   TapBlock block_;
   TapView<A> made_;              ///< by head
   Scratch<A, kInline> taps_;     ///< of softmax, or widened

@@ -44,7 +44,7 @@ class StreamStepper {
       add(ring, unbroken, past - unbroken);
     }
     add(x, past, 1);
-    ops_.narrow(sums_.data(), R, args_.y + position * C + head * R);
+    ops_.narrow(sums_.data(), R, args_.y + position * C + head * R, /*streaming=*/false);
     if (slots > 0)
       std::copy_n(x, R, ring + now % slots * C);
   }
