@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from seqconv_torch import _short_conv
+from seqconv_torch import _active, _short_conv
 from seqconv_torch._mixer import parameter, require
 
 
-class ShortConv(nn.Module):
+class ShortConv(nn.Module, _active.Streaming):
     """Short causal convolution, as of today's language models, with static taps, taps
     that every position predicts from its input, or both (seqconv_torch.short_conv).
 
@@ -134,6 +135,13 @@ class ShortConv(nn.Module):
         if key_padding_mask is not None:
             require(lengths is None, self, "lengths or key_padding_mask must be given, but got both")
             lengths = key_padding_mask.shape[1] - key_padding_mask.sum(1)
+        if _active.entered:
+            state_says = {
+                "cu_seqlens": cu_seqlens, "seq_idx": seq_idx, "initial_state": initial_state
+            }  # fmt: skip
+            y = _active.advance(self, x, lengths, unwanted=state_says)
+            if y is not None:
+                return y
         return _short_conv.short_conv(
             x,
             self.weight,
@@ -204,6 +212,16 @@ class ShortConv(nn.Module):
             state_indices=state_indices,
             lengths=lengths,
         )
+
+    def _stream(
+        self, rows: int, rollback: int, dtype: torch.dtype | None
+    ) -> _short_conv.ShortConvState:
+        return self.initial_state(rows, rollback=rollback, dtype=dtype)
+
+    def _ring_step(
+        self, x: Tensor, state: _short_conv.ShortConvState, lengths: Tensor | None, **more: Any
+    ) -> Tensor:
+        return self.step(x, state, lengths=lengths)
 
     def extra_repr(self) -> str:
         said = f"{self.channels}, kernel_size={self.kernel_size}, groups={self.groups}"
