@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch._compile import _disable_dynamo
 
 from seqconv_torch._short_conv import ShortConvState
 
@@ -19,7 +20,7 @@ _lock = threading.Lock()
 _count = 0
 
 
-class Streaming:
+class Streaming(nn.Module):
     """A module whose forward is a step where a ModuleState says so."""
 
     def _stream(
@@ -38,9 +39,9 @@ class Streaming:
 class _Open(Protocol):
     """A ModuleState in a step."""
 
-    def _knows(self, module: nn.Module) -> bool: ...
+    def _knows(self, module: Streaming) -> bool: ...
     def _advance(
-        self, module: nn.Module, x: Tensor, lengths: Tensor | None, more: dict[str, Any]
+        self, module: Streaming, x: Tensor, lengths: Tensor | None, more: dict[str, Any]
     ) -> Tensor: ...
 
 
@@ -65,7 +66,7 @@ def leave(token: Token[tuple[_Open, ...]]) -> None:
 
 
 def advance(
-    module: nn.Module,
+    module: Streaming,
     x: Tensor,
     lengths: Tensor | None = None,
     *,
@@ -83,7 +84,7 @@ def advance(
 
 
 def _advance(
-    module: nn.Module,
+    module: Streaming,
     x: Tensor,
     lengths: Tensor | None,
     unwanted: dict[str, Any] | None,
@@ -108,4 +109,4 @@ def _advance(
 
 
 #: With a break of the graph; torch.compiler.disable would import the compiler with the package.
-_advance_eagerly = torch._disable_dynamo(_advance)
+_advance_eagerly = _disable_dynamo(_advance)

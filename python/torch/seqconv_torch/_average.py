@@ -12,7 +12,7 @@ from seqconv_torch import _active, ops
 from seqconv_torch._mixer import check_no_dropout, check_probability, require
 
 
-class AverageAttention(nn.Module, _active.Streaming):
+class AverageAttention(_active.Streaming):
     """Average attention (Zhang et al. 2018): the average of all inputs
     so far, a linear-ReLU-linear network on it, and a gate between input and
     result. Always causal.

@@ -37,7 +37,7 @@ def check_no_dropout(module: nn.Module, name: str) -> None:
         )
 
 
-class Mixer(nn.Module, _active.Streaming):
+class Mixer(_active.Streaming):
     """What the convolutions have in common: heads of channels, and steps."""
 
     def __init__(self, channels: int, heads: int, causal: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import Token
 from types import TracebackType
 from typing import Any
@@ -61,12 +62,11 @@ class _Step:
     def groups(self, positions: Tensor) -> list[tuple[Tensor, int, int]]:
         """Rows [n], position and count of the streams that are as far and go as far."""
         if self._groups is None:
-            counts = self.counts(len(positions))
-            keys = torch.stack([positions, counts], 1)
-            self._groups = [
-                (keys.eq(key).all(1).nonzero()[:, 0], int(key[0]), int(key[1]))
-                for key in keys.unique(dim=0)
-            ]
+            rows: dict[tuple[int, int], list[int]] = {}
+            counts = self.counts(len(positions)).tolist()
+            for row, key in enumerate(zip(positions.tolist(), counts)):
+                rows.setdefault(key, []).append(row)
+            self._groups = [(torch.tensor(its), *key) for key, its in rows.items()]
         return self._groups
 
 
@@ -126,7 +126,7 @@ class ModuleState:
             f"rows and rollback must not be negative, but got {rows} and {rollback}",
         )
         self.model, self.rollback_limit = model, rollback
-        self._names: dict[nn.Module, str] = {}
+        self._names: dict[_active.Streaming, str] = {}
         self._parts: dict[str, ShortConvState | Tensor] = {}
         self._step: _Step | None = None
         self._torn = False
@@ -214,11 +214,11 @@ class ModuleState:
         )
         _require(self._step is None, "a state must be in no step, but got one in a step")
 
-    def _knows(self, module: nn.Module) -> bool:
+    def _knows(self, module: _active.Streaming) -> bool:
         return module in self._names
 
     def _advance(
-        self, module: nn.Module, x: Tensor, lengths: Tensor | None, more: dict[str, Any]
+        self, module: _active.Streaming, x: Tensor, lengths: Tensor | None, more: dict[str, Any]
     ) -> Tensor:
         """The step of one module: x [N, T', C] -> [N, T', C]."""
         step, name = self._step, self._names[module]
@@ -231,17 +231,18 @@ class ModuleState:
         step.begin(name, x, lengths)
         part = self._parts[name]
         if isinstance(part, ShortConvState):
-            return module._ring_step(x, part, lengths, **more)  # type: ignore[no-any-return, operator]
+            return module._ring_step(x, part, lengths, **more)
         groups = step.groups(self._seen[:, 0])
+        take: Callable[..., Tensor] = module.step  # type: ignore[assignment]
         if len(groups) == 1 and groups[0][2] == step.size:
-            return module.step(x, part, groups[0][1], **more)  # type: ignore[no-any-return, operator]
+            return take(x, part, groups[0][1], **more)
         y = torch.zeros_like(x)
         for rows, position, count in groups:
             if count > 0:
                 rows = rows.to(x.device)
                 own = part[rows]
                 inputs = {k: of if of is None else of[rows, :count] for k, of in more.items()}
-                new = module.step(x[rows, :count], own, position, **inputs)  # type: ignore[operator]
+                new = take(x[rows, :count], own, position, **inputs)
                 y = y.to(new.dtype)
                 y[rows, :count], part[rows] = new, own
         return y

@@ -106,11 +106,11 @@ def causal_conv1d(
             op,
             f"{name} must be one of {', '.join(map(str, known))}, but got {value!r}",
         )
-    for name, of, shape in (("bias", bias, [D]), ("residual", residual, list(x.shape))):
+    for name, of, wanted in (("bias", bias, [D]), ("residual", residual, list(x.shape))):
         require(
-            of is None or list(of.shape) == shape,
+            of is None or list(of.shape) == wanted,
             op,
-            f"{name} must be {shape}, but got {None if of is None else list(of.shape)}",
+            f"{name} must be {wanted}, but got {None if of is None else list(of.shape)}",
         )
     require(
         cu_seqlens_cpu is None or cu_seqlens is not None,

@@ -40,7 +40,7 @@ GENERATOR_ACTIVATIONS: dict[str, type[nn.Module]] = {
 }
 
 
-class DynamicShortConvolution(nn.Module, _active.Streaming):
+class DynamicShortConvolution(_active.Streaming):
     """Causal convolution of [B, T, D] whose kernels, one for every position and channel, a
     small network makes:
 

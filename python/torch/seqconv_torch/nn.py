@@ -186,8 +186,11 @@ class DynamicConv(Conv):
                 f"[B, T, Q] with Q = {self.query_channels}, but got "
                 f"{list(query.shape)}"
             )
-        logits = functional.linear(query, self.weight_linear, self.weight_linear_bias)
-        return logits.unflatten(-1, (self.heads, self.kernel_size))  # [B, T, H, K]
+        flat = functional.linear(query, self.weight_linear, self.weight_linear_bias)
+        logits: Tensor = flat.unflatten(  # type: ignore[no-untyped-call]
+            -1, (self.heads, self.kernel_size)
+        )
+        return logits  # [B, T, H, K]
 
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, query: Tensor | None = None

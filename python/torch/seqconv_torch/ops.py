@@ -29,7 +29,7 @@ from seqconv_torch._short_conv import (
 from seqconv_torch._transforms import by_definition
 
 _library.load()
-_ops = torch.ops.seqconv
+_ops: _library.Operators = torch.ops.seqconv
 
 __all__ = [
     "NORMALIZATIONS",

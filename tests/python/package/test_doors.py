@@ -66,7 +66,9 @@ def ours_fla(inputs, spec):
 def ours_fla_function(inputs, spec):
     """The function takes no mask and needs no whole number of dimensions."""
     options = {name: inputs[name] for name in ("residual", "cu_seqlens") if name in inputs}
-    x = inputs["x"] * inputs["mask"].unsqueeze(-1).to(inputs["x"].dtype) if spec["mask"] else inputs["x"]
+    x = inputs["x"]
+    if spec["mask"]:
+        x = x * inputs["mask"].unsqueeze(-1).to(x.dtype)
     y, final = causal_conv1d(
         x.unsqueeze(2), inputs["weight"], inputs["bias"],
         initial_state=inputs.get("cache"), output_final_state=True,

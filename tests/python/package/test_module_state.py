@@ -202,6 +202,10 @@ def test_a_state_without_extra_slots_takes_nothing_back_and_one_with_some_no_mor
             state.rollback(-1)
         with pytest.raises(ValueError, match=r"or int64 or int32 \[N\] with N = 3, but got"):
             state.rollback(torch.tensor([1, 1]))
+        # A slot that was written over is lost, also after inputs were taken back.
+        state(x[:, :1])
+        with pytest.raises(ValueError, match=r"counts must be in 0 .. \[1, 2, 1\], what"):
+            state.rollback(2)
         short = ModuleState(model, N, rollback=3)
         short(x[:, :2])
         with pytest.raises(ValueError, match=r"in 0 .. \[2, 2, 2\]"):
@@ -246,6 +250,11 @@ def test_two_states_of_one_model_and_one_within_the_other():
         assert state.position == other.position == draft_state.position == T
         # A model that is called outside of steps knows nothing of them.
         assert torch.equal(outer(x) + inner(theirs), wanted)
+        # The inner of two steps of one model is the one that is meant.
+        before = other.clone()
+        with pytest.raises(ValueError, match="no call of"), other:
+            before(x[:, :2])
+        assert (before.position, other.position) == (T + 2, T)
 
 
 def test_a_torn_state_is_refused_and_one_that_has_not_moved_is_as_before():
@@ -359,12 +368,14 @@ def test_grad_mode_is_refused_with_the_cure():
     with torch.no_grad():
         state(torch.randn(N, 2, C))
     with torch.inference_mode():
+        untouched = ModuleState(state.model, N)
         made_there = ModuleState(state.model, N, rollback=1)
         for each in (state, made_there):
             each(torch.randn(N, 2, C))
             each.reorder(torch.tensor([1, 1, 0]))
     with torch.no_grad():
         made_there(torch.randn(N, 1, C))
+        untouched(torch.randn(N, 1, C))
         state.clone()(torch.randn(N, 1, C))
     assert state.position == 4
 
@@ -429,6 +440,25 @@ def test_what_a_state_says_is_not_said_twice():
         text = rf"\[{type(conv).__name__}\] {said} must be left out in a step of a ModuleState"
         with torch.no_grad(), pytest.raises(ValueError, match=text):
             ModuleState(conv, len(x))(x, **options)
+
+
+def test_modules_of_other_packages_keep_their_arguments():
+    x, other, mask = torch.randn(N, 2 * T, C).split(T, 1) + (torch.rand(N, T).gt(0.3).float(),)
+    fla, (jet,) = ShortConvolution(C, 4), convs("jet")
+    jet_state, generator = ModuleState(jet, N), torch.randn(N, T, C)
+    with torch.no_grad():
+        for residual in (None, x, other):
+            state, ys = ModuleState(fla, N), []
+            for t in range(0, T, 5):
+                part, its = x[:, t : t + 5], None if residual is None else residual[:, t : t + 5]
+                its = part if residual is x else its
+                y, none = state(part, residual=its, mask=mask[:, t : t + 5])
+                assert none is None
+                ys.append(y)
+            assert torch.equal(torch.cat(ys, 1), fla(x, residual=residual, mask=mask)[0])
+        ys = [jet_state(x[:, t : t + 5], generator_input=generator[:, t : t + 5])[0]
+              for t in range(0, T, 5)]  # fmt: skip
+        assert_close(torch.cat(ys, 1), jet(x, generator_input=generator)[0])
 
 
 def test_a_module_that_came_later_is_no_silent_beginning():
