@@ -36,6 +36,13 @@ class _Step:
             f"each module must be called once in a step, but got a second call of {name!r}",
         )
         if not self.called:
+            _require(
+                lengths is None
+                or lengths.shape == x.shape[:1]
+                and bool(((lengths >= 0) & (lengths <= x.shape[1])).all()),
+                f"lengths of {name!r} must be [N] in 0 .. T' with N, T' = {list(x.shape[:2])}, "
+                f"but got {None if lengths is None else lengths.tolist()}",
+            )
             self.size, self.lengths = x.shape[1], lengths
         first = next(iter(self.called), name)
         same = lengths is self.lengths or (
@@ -102,7 +109,7 @@ class ModuleState:
     pickle and copy.deepcopy take the model along; clone and state_dict do not.
 
     Args:
-        model: any module; what it calls is looked up when the state is made.
+        model: any module; those within it are looked up when the state is made.
         rows: N, streams.
         rollback: the last inputs of each stream that can be taken back. 0 beside
             AverageAttention, and beside LightConv and DynamicConv on a CUDA device.

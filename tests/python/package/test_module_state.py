@@ -346,6 +346,21 @@ def test_modules_of_a_step_must_have_equal_inputs():
     assert state.positions.tolist() == lengths.tolist()
 
 
+@pytest.mark.parametrize("name", ["shortconv", "talk", "average"])
+@pytest.mark.parametrize("lengths", [[1, 5, 0], [1, -1, 0], [1, 1]])
+def test_lengths_must_be_those_of_the_inputs(name, lengths):
+    state = ModuleState(convs(name)[0], N)
+    with torch.no_grad():
+        with pytest.raises(ValueError) as error:
+            state(torch.randn(N, 4, C), torch.tensor(lengths))
+        assert str(error.value) == (
+            "[ModuleState] lengths of '' must be [N] in 0 .. T' with N, T' = [3, 4], but got "
+            f"{lengths}"
+        )
+        state(torch.randn(N, 4, C), torch.tensor([4, 0, 1]))
+    assert state.positions.tolist() == [4, 0, 1]
+
+
 @pytest.mark.parametrize("shape", [(N - 1, 2, C), (N, 0, C)])
 def test_other_shapes_are_refused_and_change_nothing(shape):
     state = ModuleState(Stack(*convs("shortconv")), N)
