@@ -1,6 +1,7 @@
 """Values and gradients of the doors to other packages: golden numbers, plain formulas."""
 
 import pathlib
+import re
 import sys
 
 import pytest
@@ -148,6 +149,14 @@ def test_golden_numbers(ours, op, spec, stored):
     for name, values in ours(golden.inputs_of(op, spec), spec).items():
         full = f"{golden.name_of(op, spec)}.{name}"
         assert golden.largest_error(golden.kept(full, values), stored[full]) <= 1e-12
+
+
+def test_the_code_of_their_page_runs():
+    page = pathlib.Path(__file__).parents[3] / "docs/short_conv_doors.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    assert len(blocks) == 4
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), {"torch": torch})
 
 
 PARAMETERS, STATES = ("weight", "bias"), ("state", "states", "final")
