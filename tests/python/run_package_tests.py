@@ -47,7 +47,7 @@ def pip(*arguments):
 
 def main():
     build, folder, *arguments = sys.argv[1:]
-    missing = run_pytest.missing_modules("torch", "scikit_build_core")
+    missing = run_pytest.missing_modules("torch", "scikit_build_core", "mypy")
     if missing:
         return missing
     folder = pathlib.Path(folder).resolve()

@@ -1,17 +1,21 @@
 """A Transformer encoder whose self-attention is a dynamic convolution."""
 
+from typing import Any
+
 import torch
+from torch import Tensor
 
 import seqconv_torch
 
 
 class ConvEncoderLayer(torch.nn.TransformerEncoderLayer):
-    def __init__(self, d_model, nhead, kernel_size, **options):
+    def __init__(self, d_model: int, nhead: int, kernel_size: int, **options: Any) -> None:
         super().__init__(d_model, nhead, batch_first=True, **options)
-        self.self_attn = seqconv_torch.DynamicConv(d_model, nhead, kernel_size)
-        self.self_attn.batch_first = False  # torch's fast path knows attention
+        conv: Any = seqconv_torch.DynamicConv(d_model, nhead, kernel_size)
+        conv.batch_first = False  # torch's fast path knows attention
+        self.self_attn = conv
 
-    def _sa_block(self, x, attn_mask, pads, is_causal=False):
+    def _sa_block(self, x: Tensor, attn_mask: Any, pads: Any, is_causal: bool = False) -> Any:
         assert attn_mask is None, "a convolution sees its kernel, not a mask"
         lengths = None if pads is None else (pads == 0).sum(1)
         return self.dropout1(self.self_attn(x, lengths))

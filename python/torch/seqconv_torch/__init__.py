@@ -3,6 +3,7 @@ DynamicConv, TaLK and average attention.
 
 - `seqconv_torch.ops`: functions on tensors, with gradients, and their one-step forms.
 - `seqconv_torch.nn`: the same as `torch.nn.Module`s that own their parameters.
+- `seqconv_torch.ModuleState`: what all of these modules within a model remember of streams.
 - `seqconv_torch.convert`: weights of other implementations.
 - `seqconv_torch.causal_conv1d`, `.fla`, `.dynamic_conv1d` and `.jet_nemotron`: short
   convolutions under the names, and in the layouts, of other packages.
@@ -14,6 +15,7 @@ Tensors are [B, T, C], time in the middle.
 
 from seqconv_torch import causal_conv1d, convert, dynamic_conv1d, fla, jet_nemotron, nn, ops
 from seqconv_torch._build import VERSION as __version__
+from seqconv_torch._module_state import ModuleState
 from seqconv_torch.causal_conv1d import (
     causal_conv1d_fn,
     causal_conv1d_update,
@@ -48,6 +50,7 @@ __all__ = [
     "AverageAttention",
     "DynamicConv",
     "LightConv",
+    "ModuleState",
     "ShortConv",
     "ShortConvState",
     "ShortConvolution",

@@ -42,13 +42,15 @@ def rows_of(x: Tensor, cu_seqlens: Tensor | None) -> int:
     return x.shape[0] if cu_seqlens is None else len(cu_seqlens) - 1
 
 
-def check_cache(op: str, cache: Tensor | None, wanted: list[int], x: Tensor) -> None:
+def check_cache(
+    op: str, cache: Tensor | None, wanted: list[int], x: Tensor, name: str = "cache"
+) -> None:
     """A cache [N, C, W] of x's type, or none."""
     if cache is not None:
         require(
             list(cache.shape) == wanted and cache.dtype == x.dtype,
             op,
-            f"cache must be {x.dtype} [N, D, W] = {wanted}, but got {cache.dtype} "
+            f"{name} must be {x.dtype} [N, D, W] = {wanted}, but got {cache.dtype} "
             f"{list(cache.shape)}",
         )
 

@@ -1,6 +1,8 @@
 """Loads the compiled operators, once, or says why they cannot be loaded."""
 
 import pathlib
+from collections.abc import Callable
+from typing import Protocol
 
 import torch
 
@@ -11,6 +13,12 @@ from seqconv_torch import _build
 _FOLDER = pathlib.Path(_build.__file__).resolve().parent / "lib"
 LIBRARY = _FOLDER / "libseqconv_ops.so"
 CUDA_LIBRARY = _FOLDER / "libseqconv_ops_cuda.so"
+
+
+class Operators(Protocol):
+    """torch.ops.seqconv: functions of tensors."""
+
+    def __getattr__(self, name: str, /) -> Callable[..., torch.Tensor]: ...
 
 
 def _series(version: str) -> str:
@@ -35,6 +43,6 @@ def load() -> None:
             "than the package's own; load one of the two: "
             f"{sorted(torch.ops.loaded_libraries)}"
         )
-    torch.ops.load_library(str(LIBRARY))
+    torch.ops.load_library(str(LIBRARY))  # type: ignore[no-untyped-call]
     if CUDA_LIBRARY.exists():  # built with SEQCONV_CUDA=ON
-        torch.ops.load_library(str(CUDA_LIBRARY))
+        torch.ops.load_library(str(CUDA_LIBRARY))  # type: ignore[no-untyped-call]

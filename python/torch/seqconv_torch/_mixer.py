@@ -1,9 +1,12 @@
 """What the modules have in common: options, checks, DropConnect."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from seqconv_torch import ops
+from seqconv_torch import _active, ops
+from seqconv_torch._short_conv import ShortConvState
 
 
 def parameter(
@@ -34,7 +37,7 @@ def check_no_dropout(module: nn.Module, name: str) -> None:
         )
 
 
-class Mixer(nn.Module):
+class Mixer(_active.Streaming):
     """What the convolutions have in common: heads of channels, and steps."""
 
     def __init__(self, channels: int, heads: int, causal: bool) -> None:
@@ -107,14 +110,14 @@ class Conv(Mixer):
         check_no_dropout(self, "weight_dropout")
         self._check_input(x)
 
-    def _options(self) -> dict:
+    def _options(self) -> dict[str, Any]:
         return {
             "normalization": self.normalization,
             "renormalize_edges": self.renormalize_edges,
             "bias": self.bias,
         }
 
-    def _drop(self, x: Tensor) -> dict:
+    def _drop(self, x: Tensor) -> dict[str, Any]:
         """In training, DropConnect by a seed from torch's generator."""
         if not self.training or self.weight_dropout == 0:
             return {}
@@ -132,6 +135,19 @@ class Conv(Mixer):
             dtype=dtype or parameter.dtype,
             device=parameter.device,
         )
+
+    def _stream(
+        self, rows: int, rollback: int, dtype: torch.dtype | None
+    ) -> ShortConvState | Tensor:
+        self._check_causal()
+        own = next(self.parameters())
+        if own.device.type == "cpu":
+            return ShortConvState.zeros(
+                rows, self.kernel_size, self.channels, rollback=rollback,
+                dtype=dtype or own.dtype,
+            )  # fmt: skip
+        require(rollback == 0, self, f"rollback must be 0 on {own.device}, but got {rollback}")
+        return self._initial_state(rows, own, dtype)
 
     def extra_repr(self) -> str:
         return (

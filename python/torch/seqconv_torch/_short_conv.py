@@ -9,7 +9,7 @@ from seqconv_torch import _library
 from seqconv_torch._transforms import by_definition
 
 _library.load()
-_ops = torch.ops.seqconv
+_ops: _library.Operators = torch.ops.seqconv
 
 
 def _require(condition: bool, op: str, text: str) -> None:
@@ -26,7 +26,10 @@ def _dynamic_of(low_rank: tuple[Tensor, Tensor]) -> Tensor:
         f"low_rank must be z [B, T, P] and u [P, H, K], but got {list(z.shape)} "
         f"and {list(u.shape)}",
     )
-    return (z @ u.flatten(1).to(z.dtype)).unflatten(-1, u.shape[1:])
+    dynamic: Tensor = (z @ u.flatten(1).to(z.dtype)).unflatten(  # type: ignore[no-untyped-call]
+        -1, u.shape[1:]
+    )
+    return dynamic
 
 
 def _taps(

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from seqconv_torch import _short_conv
+from seqconv_torch import _active, _short_conv
 from seqconv_torch._mixer import parameter, require
 
 
-class ShortConv(nn.Module):
+class ShortConv(_active.Streaming):
     """Short causal convolution, as of today's language models, with static taps, taps
-    that every position predicts from its input, or both (seqconv_torch.short_conv).
+    that every position predicts from its input or from another tensor, or both
+    (seqconv_torch.short_conv).
 
     Args:
         channels: C.
         kernel_size: K, any number from 1.
         groups: G, static kernels; None: C, one for every channel; 0: none.
         heads: H, kernels that every position predicts; 0: none.
-        rank: P of a low-rank prediction, C -> P -> H * K; 0: one linear map.
+        rank: P of a low-rank prediction, Q -> P -> H * K; 0: one linear map.
         bias: adds a bias to every position.
         activation: None, "silu" or "swish".
         residual: adds the input behind the activation.
         dilation: positions from a tap to the next.
+        query_channels: Q, the channels of what predicts the kernels; 0: C. With Q other than C
+            every call needs a query.
         device, dtype: of the parameters.
 
     Parts: `weight` [G, K] and `bias` [C], both U(-1/sqrt(K), 1/sqrt(K)) as those of
@@ -47,6 +52,7 @@ class ShortConv(nn.Module):
         activation: str | None = None,
         residual: bool = False,
         dilation: int = 1,
+        query_channels: int = 0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -55,16 +61,23 @@ class ShortConv(nn.Module):
         self.groups = channels if groups is None else groups
         self.heads, self.rank = heads, rank
         self.activation, self.residual = activation, residual
+        require(
+            query_channels >= 0 and (query_channels == 0 or heads > 0),
+            self,
+            f"query_channels must be 0, or above it beside heads, but got {query_channels}",
+        )
+        self.query_channels = query_channels or channels
         self._check_options()
-        options = {"device": device, "dtype": dtype}
-        self.weight = parameter(self.groups, kernel_size, **options) if self.groups > 0 else None
-        self.bias = parameter(channels, **options) if bias else None
+        new = partial(parameter, device=device, dtype=dtype)
+        self.weight = new(self.groups, kernel_size) if self.groups > 0 else None
+        self.bias = new(channels) if bias else None
         self.predict: nn.Module | None = None
         if heads > 0:
             taps = heads * kernel_size
-            widths = [channels, rank, taps] if rank > 0 else [channels, taps]
+            widths = [self.query_channels, *([rank] if rank > 0 else []), taps]
             maps = [
-                nn.Linear(a, b, bias=False, **options) for a, b in zip(widths, widths[1:])
+                nn.Linear(a, b, bias=False, device=device, dtype=dtype)
+                for a, b in zip(widths, widths[1:])
             ]
             self.predict = maps[0] if rank == 0 else nn.Sequential(*maps)
         self.reset_parameters()
@@ -104,10 +117,19 @@ class ShortConv(nn.Module):
             if isinstance(part, nn.Linear):
                 part.reset_parameters()
 
-    def _dynamic(self, x: Tensor) -> Tensor | None:
+    def _dynamic(self, x: Tensor, query: Tensor | None) -> Tensor | None:
         if self.predict is None:
+            require(query is None, self, "query needs heads above 0, but got one without")
             return None
-        return self.predict(x).unflatten(-1, (self.heads, self.kernel_size))
+        query = x if query is None else query
+        require(
+            query.shape[-1] == self.query_channels and query.shape[:-1] == x.shape[:-1],
+            self,
+            "query, or x without one, must be [B, T, Q] with Q = "
+            f"{self.query_channels} beside x {list(x.shape)}, but got {list(query.shape)}",
+        )
+        taps: Tensor = self.predict(query).unflatten(-1, (self.heads, self.kernel_size))
+        return taps
 
     def _check_input(self, x: Tensor) -> None:
         if x.shape[-1] != self.channels:
@@ -121,6 +143,7 @@ class ShortConv(nn.Module):
         x: Tensor,
         lengths: Tensor | None = None,
         *,
+        query: Tensor | None = None,
         key_padding_mask: Tensor | None = None,
         cu_seqlens: Tensor | None = None,
         seq_idx: Tensor | None = None,
@@ -128,16 +151,24 @@ class ShortConv(nn.Module):
     ) -> Tensor:
         """x [B, T, C], or packed [N, C] -> the same; see seqconv_torch.short_conv.
 
+        query: [B, T, Q], predicts the kernels instead of x.
         key_padding_mask: [B, T], True at padding, which stands on the right: another
         way to say lengths."""
         self._check_input(x)
         if key_padding_mask is not None:
             require(lengths is None, self, "lengths or key_padding_mask must be given, but got both")
             lengths = key_padding_mask.shape[1] - key_padding_mask.sum(1)
+        if _active.entered:
+            state_says = {
+                "cu_seqlens": cu_seqlens, "seq_idx": seq_idx, "initial_state": initial_state
+            }  # fmt: skip
+            y = _active.advance(self, x, lengths, unwanted=state_says, query=query)
+            if y is not None:
+                return y
         return _short_conv.short_conv(
             x,
             self.weight,
-            self._dynamic(x),
+            self._dynamic(x, query),
             bias=self.bias,
             activation=self.activation,
             residual=self.residual,
@@ -187,17 +218,18 @@ class ShortConv(nn.Module):
         x: Tensor,
         state: _short_conv.ShortConvState,
         *,
+        query: Tensor | None = None,
         state_indices: Tensor | None = None,
         lengths: Tensor | None = None,
     ) -> Tensor:
-        """The next inputs [N, T', C] -> [N, T', C]; `state` moves on by itself. Without
-        gradient: call it under torch.no_grad()."""
+        """The next inputs [N, T', C], query [N, T', Q] -> [N, T', C]; `state` moves on by
+        itself. Without gradient: call it under torch.no_grad()."""
         self._check_input(x)
         return _short_conv.short_conv_step(
             x,
             state,
             self.weight,
-            self._dynamic(x),
+            self._dynamic(x, query),
             bias=self.bias,
             activation=self.activation,
             residual=self.residual,
@@ -205,9 +237,21 @@ class ShortConv(nn.Module):
             lengths=lengths,
         )
 
+    def _stream(
+        self, rows: int, rollback: int, dtype: torch.dtype | None
+    ) -> _short_conv.ShortConvState:
+        return self.initial_state(rows, rollback=rollback, dtype=dtype)
+
+    def _ring_step(
+        self, x: Tensor, state: _short_conv.ShortConvState, lengths: Tensor | None, **more: Any
+    ) -> Tensor:
+        return self.step(x, state, lengths=lengths, **more)
+
     def extra_repr(self) -> str:
         said = f"{self.channels}, kernel_size={self.kernel_size}, groups={self.groups}"
         for name in ("heads", "rank", "activation", "residual"):
             if getattr(self, name):
                 said += f", {name}={getattr(self, name)!r}"
+        if self.query_channels != self.channels:
+            said += f", query_channels={self.query_channels}"
         return said + (f", dilation={self.dilation}" if self.dilation > 1 else "")

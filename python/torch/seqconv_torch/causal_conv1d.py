@@ -151,7 +151,7 @@ def causal_conv1d_update(
     weight: Tensor,
     bias: Tensor | None = None,
     activation: str | None = None,
-    cache_seqlens: Tensor | None = None,
+    cache_seqlens: int | Tensor | None = None,
     conv_state_indices: Tensor | None = None,
 ) -> Tensor:
     """causal_conv1d_fn of the next inputs of some rows, whose state is changed in place.
@@ -165,8 +165,9 @@ def causal_conv1d_update(
         weight: [C, W].
         bias: [C].
         activation: None, "silu" or "swish".
-        cache_seqlens: [B], int32 or int64, inputs seen so far: the state is a ring
-            instead, with input number p in column p mod S. The caller counts on.
+        cache_seqlens: [B], int32 or int64, inputs seen so far, or a number for all rows:
+            the state is a ring instead, with input number p in column p mod S. The caller
+            counts on.
         conv_state_indices: [B], int32 or int64: the row of conv_state that each row of x
             goes on with, each once. A negative one is padding: it gives zero and changes
             nothing.
@@ -181,6 +182,8 @@ def causal_conv1d_update(
     weight, bias = _taps(op, inputs, weight, bias, activation)
     (B, C, T), W = inputs.shape, weight.shape[1]
     _check_state(op, inputs, conv_state, W, conv_state_indices is None)
+    if isinstance(cache_seqlens, int):
+        cache_seqlens = torch.full((B,), cache_seqlens, device=x.device)
     for name, of in (
         ("cache_seqlens", cache_seqlens),
         ("conv_state_indices", conv_state_indices),

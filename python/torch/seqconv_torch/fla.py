@@ -1,6 +1,6 @@
 """The short convolution of the package flash-linear-attention 0.6 (`fla.modules`).
 
-    from seqconv_torch.fla import ShortConvolution
+    from seqconv_torch.fla import ShortConvolution, causal_conv1d
 
 B rows, T positions, D channels, W taps of which the last one is that of the current
 position, N sequences: B, or as many as cu_seqlens packs into one row. Caches [N, D, W]
@@ -9,9 +9,12 @@ hold the last W inputs, the newest last.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
+from seqconv_torch import _active
 from seqconv_torch._doors import (
     ACTIVATIONS,
     beside,
@@ -21,13 +24,125 @@ from seqconv_torch._doors import (
     require,
     rows_of,
 )
-from seqconv_torch._short_conv import short_conv
+from seqconv_torch._short_conv import ShortConvState, short_conv, short_conv_step
 from seqconv_torch.causal_conv1d import causal_conv1d_update
 
-__all__ = ["ShortConvolution"]
+__all__ = ["ShortConvolution", "causal_conv1d"]
+
+_BACKENDS = ("triton", "cuda", "mix")
 
 
-class ShortConvolution(nn.Conv1d):
+def causal_conv1d(
+    x: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    residual: Tensor | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool | None = False,
+    activation: str | None = None,
+    backend: str | None = "triton",
+    cu_seqlens: Tensor | None = None,
+    cu_seqlens_cpu: Tensor | None = None,
+    chunk_indices: Tensor | None = None,
+    cp_context: object | None = None,
+    *,
+    seq_idx: Tensor | None = None,
+    **kwargs: object,
+) -> tuple[Tensor, Tensor | None]:
+    """y[b, t, d] = activation(bias[d] + sum_j weight[d, j] x[b, t - (W-1) + j, d])
+    + residual[b, t, d], and the state afterwards.
+
+    Differentiable in x, weight, bias, residual and initial_state, through y and the state.
+
+    Args:
+        x: [B, T, D], or [B, T, ...] whose last dimensions have D elements; B = 1 beside
+            cu_seqlens.
+        weight: [D, W].
+        bias: [D].
+        residual: of x's shape, added behind the activation; x itself may be it, and is then
+            added before y is rounded.
+        initial_state: [N, D, W], of x's type: the inputs before x, of which the last W-1
+            matter. None: zeros. It stays as it is.
+        output_final_state: returns the state, else None in its place; not beside seq_idx.
+        activation: None, "silu" or "swish", which is the same.
+        backend: "triton", "cuda" or "mix", without effect.
+        cu_seqlens: [N + 1], int32 or int64, from 0 to T: sequences packed into a row.
+        cu_seqlens_cpu: the same on the host; only beside cu_seqlens, and without effect.
+        chunk_indices, kwargs: ignored.
+        cp_context: None; there is no context parallelism.
+        seq_idx: [B, T], int32 or int64, without cu_seqlens: neighbouring positions with the
+            same number are a sequence. Beside cu_seqlens, which says it, without effect.
+
+    Returns:
+        y, contiguous, of x's shape and type; and [N, D, W] or None.
+
+    ValueError on another shape, type, activation or backend, NotImplementedError on a
+    cp_context.
+    """
+    op = "causal_conv1d"
+    if cp_context is not None:
+        raise NotImplementedError(
+            f"[{op}] cp_context must be None, but got {cp_context!r}"
+        )
+    require(
+        weight is not None and weight.dim() == 2 and weight.shape[1] >= 1,
+        op,
+        f"weight must be [D, W], but got {None if weight is None else list(weight.shape)}",
+    )
+    assert weight is not None
+    D, W = weight.shape
+    require(
+        x.dim() >= 3 and x.shape[2:].numel() == D,
+        op,
+        f"x must be [B, T, D] with D = {D}, but got {list(x.shape)}",
+    )
+    known: tuple[str | None, ...]
+    for name, value, known in (
+        ("activation", activation, ACTIVATIONS),
+        ("backend", backend, _BACKENDS),
+    ):
+        require(
+            value in known,
+            op,
+            f"{name} must be one of {', '.join(map(str, known))}, but got {value!r}",
+        )
+    for name, of, wanted in (("bias", bias, [D]), ("residual", residual, list(x.shape))):
+        require(
+            of is None or list(of.shape) == wanted,
+            op,
+            f"{name} must be {wanted}, but got {None if of is None else list(of.shape)}",
+        )
+    require(
+        cu_seqlens_cpu is None or cu_seqlens is not None,
+        op,
+        "cu_seqlens must be given beside cu_seqlens_cpu, but got None",
+    )
+    if cu_seqlens is not None:
+        seq_idx = None
+    require(
+        seq_idx is None or not output_final_state,
+        op,
+        "output_final_state must be False beside seq_idx, but got True",
+    )
+    shape, own_residual = x.shape, residual is x
+    x = x.flatten(2)
+    check_cache(op, initial_state, [rows_of(x, cu_seqlens), D, W], x, "initial_state")
+    y = short_conv(
+        x,
+        beside(op, "weight", weight, x),
+        bias=None if bias is None else beside(op, "bias", bias, x),
+        activation=activation,
+        residual=own_residual,
+        initial_state=history_of(initial_state),
+        cu_seqlens=cu_seqlens,
+        seq_idx=seq_idx,
+    ).view(shape)
+    if residual is not None and not own_residual:
+        y = y + residual
+    return y, cache_after(initial_state, x, W, cu_seqlens) if output_final_state else None
+
+
+class ShortConvolution(nn.Conv1d, _active.Streaming):
     """Depthwise causal convolution of [B, T, D] that keeps a cache.
 
     Args:
@@ -128,25 +243,30 @@ class ShortConvolution(nn.Conv1d):
             )
             masked = x * mask.unsqueeze(-1).to(x.dtype)
             residual, x = (masked if residual is x else residual), masked
-        N, _, W = self._checked(x, cache, cu_seqlens)
+        N = self._checked(x, cache, cu_seqlens)[0]
+        if _active.entered:
+            state_says = {
+                "cache": cache, "cu_seqlens": cu_seqlens, "output_final_state": output_final_state
+            }  # fmt: skip
+            next_y = _active.advance(self, x, unwanted=state_says, residual=residual)
+            if next_y is not None:
+                return next_y, None
         if (
             not torch.is_grad_enabled()
             and x.shape[0] * x.shape[1] == N
             and (cu_seqlens is None or bool(cu_seqlens.diff().eq(1).all()))
         ):
             return self.step(x, residual, cache, output_final_state, cu_seqlens)
-        y = short_conv(
+        return causal_conv1d(
             x,
-            beside("ShortConvolution", "weight", self.weight.squeeze(1), x),
-            bias=None if self.bias is None else beside("ShortConvolution", "bias", self.bias, x),
-            activation=self.activation,
-            residual=residual is x,
-            initial_state=history_of(cache),
+            self.weight.squeeze(1),
+            self.bias,
+            residual,
+            cache,
+            output_final_state,
+            self.activation,
             cu_seqlens=cu_seqlens,
         )
-        if residual is not None and residual is not x:
-            y = y + residual
-        return y, cache_after(cache, x, W, cu_seqlens) if output_final_state else None
 
     def step(
         self,
@@ -168,6 +288,26 @@ class ShortConvolution(nn.Conv1d):
         y = y.view(x.shape)
         y = y if residual is None else y + residual
         return y, cache if output_final_state else None
+
+    def _stream(self, rows: int, rollback: int, dtype: torch.dtype | None) -> ShortConvState:
+        return ShortConvState.zeros(
+            rows, self.kernel_size[0], self.hidden_size, rollback=rollback,
+            dtype=dtype or self.weight.dtype, device=self.weight.device,
+        )  # fmt: skip
+
+    def _ring_step(
+        self, x: Tensor, state: ShortConvState, lengths: Tensor | None, **more: Any
+    ) -> Tensor:
+        op, residual = "ShortConvolution", more["residual"]
+        y = short_conv_step(
+            x,
+            state,
+            beside(op, "weight", self.weight.squeeze(1), x),
+            bias=None if self.bias is None else beside(op, "bias", self.bias, x),
+            activation=self.activation,
+            residual=residual is x,
+        )
+        return y if residual is None or residual is x else y + residual
 
     def extra_repr(self) -> str:
         said: str = super().extra_repr()  # type: ignore[no-untyped-call]

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from seqconv_torch import _active
 from seqconv_torch._doors import (
     ACTIVATIONS,
     beside,
@@ -24,7 +26,7 @@ from seqconv_torch._doors import (
     require,
     rows_of,
 )
-from seqconv_torch._short_conv import short_conv
+from seqconv_torch._short_conv import ShortConvState, short_conv, short_conv_step
 
 __all__ = ["DynamicShortConvolution"]
 
@@ -38,7 +40,7 @@ GENERATOR_ACTIVATIONS: dict[str, type[nn.Module]] = {
 }
 
 
-class DynamicShortConvolution(nn.Module):
+class DynamicShortConvolution(_active.Streaming):
     """Causal convolution of [B, T, D] whose kernels, one for every position and channel, a
     small network makes:
 
@@ -154,6 +156,13 @@ class DynamicShortConvolution(nn.Module):
             f"generator_input must be [B, T, {self.generator_input_size}] beside x "
             f"{list(x.shape)}, but gave kernels {list(kernel.shape)}",
         )
+        if _active.entered:
+            state_says = {
+                "cache": cache, "cu_seqlens": cu_seqlens, "output_final_state": output_final_state
+            }  # fmt: skip
+            next_y = _active.advance(self, x, unwanted=state_says, kernel=kernel)
+            if next_y is not None:
+                return next_y, None
         y = short_conv(
             x,
             dynamic=beside(op, "the kernels", kernel, x),
@@ -167,3 +176,16 @@ class DynamicShortConvolution(nn.Module):
                 after = cache_after(cache, x, W, cu_seqlens)
                 cache = after if cache is None else cache.copy_(after)
         return y, cache
+
+    def _stream(self, rows: int, rollback: int, dtype: torch.dtype | None) -> ShortConvState:
+        own = next(self.parameters())
+        return ShortConvState.zeros(
+            rows, self.kernel_size, self.hidden_size, rollback=rollback,
+            dtype=dtype or own.dtype, device=own.device,
+        )  # fmt: skip
+
+    def _ring_step(
+        self, x: Tensor, state: ShortConvState, lengths: Tensor | None, **more: Any
+    ) -> Tensor:
+        kernel = beside("DynamicShortConvolution", "the kernels", more["kernel"], x)
+        return short_conv_step(x, state, dynamic=kernel, activation=self.activation)

@@ -7,23 +7,25 @@ Each maps x [B, T, C] to [B, T, C], so that it stands where self-attention or a
 convolution over time would. `lengths` [B], int64 or int32, says how much of
 a row is real. A causal module also takes its input in steps:
 
-    state = module.initial_state(rows)
-    position = torch.zeros(1, dtype=torch.int64)
+    state, position = module.initial_state(rows), 0
     with torch.no_grad():
         y = module.step(x, state, position)  # x [N, T', C], any T' >= 1
         position += x.shape[1]
 
-To go on from other rows (beam search), index the state: state[parents].
+To go on from other rows (beam search), index the state: state[parents]. A ModuleState
+does all of this for the modules of a whole model.
 """
 
 import math
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seqconv_torch import ops
+from seqconv_torch import _active, ops
+from seqconv_torch._average import AverageAttention
 from seqconv_torch._mixer import (
     Conv,
     Mixer,
@@ -32,6 +34,7 @@ from seqconv_torch._mixer import (
     parameter,
     require,
 )
+from seqconv_torch._short_conv import ShortConvState, short_conv_step
 from seqconv_torch._short_conv_module import ShortConv
 
 __all__ = ["AverageAttention", "DynamicConv", "LightConv", "ShortConv", "TaLKConv"]
@@ -92,6 +95,8 @@ class LightConv(Conv):
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """x [B, T, C], lengths [B] or None -> [B, T, C]."""
         self._check_input(x)
+        if _active.entered and (y := _active.advance(self, x, lengths)) is not None:
+            return y
         return ops.lightconv(
             x,
             self.weight,
@@ -101,13 +106,19 @@ class LightConv(Conv):
             **self._drop(x),
         )
 
-    def step(self, x: Tensor, state: Tensor, position: Tensor) -> Tensor:
+    def step(self, x: Tensor, state: Tensor, position: int | Tensor) -> Tensor:
         """Causal only, without gradient: the next inputs [N, T', C] ->
-        [N, T', C]. `state` [N, K-1, C] is changed in place; `position`, one
-        int64 element, is the number of inputs already seen. Without dropout:
+        [N, T', C]. `state` [N, K-1, C] is changed in place; `position`, a number or
+        one int64 element, is the number of inputs already seen. Without dropout:
         ValueError in training with some; call eval()."""
         self._check_step(x)
         return ops.lightconv_step(x, state, position, self.weight, **self._options())
+
+    def _ring_step(
+        self, x: Tensor, state: ShortConvState, lengths: Tensor | None, **more: Any
+    ) -> Tensor:
+        self._check_step(x)
+        return short_conv_step(x, state, self.weight, lengths=lengths, **self._options())
 
     def initial_state(self, rows: int, dtype: torch.dtype | None = None) -> Tensor:
         """Zeros [N, K-1, C] for N = rows, of the parameter's type or `dtype`,
@@ -175,8 +186,11 @@ class DynamicConv(Conv):
                 f"[B, T, Q] with Q = {self.query_channels}, but got "
                 f"{list(query.shape)}"
             )
-        logits = functional.linear(query, self.weight_linear, self.weight_linear_bias)
-        return logits.unflatten(-1, (self.heads, self.kernel_size))  # [B, T, H, K]
+        flat = functional.linear(query, self.weight_linear, self.weight_linear_bias)
+        logits: Tensor = flat.unflatten(  # type: ignore[no-untyped-call]
+            -1, (self.heads, self.kernel_size)
+        )
+        return logits  # [B, T, H, K]
 
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, query: Tensor | None = None
@@ -184,6 +198,8 @@ class DynamicConv(Conv):
         """x [B, T, C], lengths [B] or None -> [B, T, C]; the kernels are
         predicted from query [B, T, Q], or else from x."""
         self._check_input(x)
+        if _active.entered and (y := _active.advance(self, x, lengths, query=query)) is not None:
+            return y
         return ops.dynamicconv(
             x,
             self._logits(x, query),
@@ -194,13 +210,20 @@ class DynamicConv(Conv):
         )
 
     def step(
-        self, x: Tensor, state: Tensor, position: Tensor, query: Tensor | None = None
+        self, x: Tensor, state: Tensor, position: int | Tensor, query: Tensor | None = None
     ) -> Tensor:
         """Causal only, without gradient: [N, T', C], query [N, T', Q] ->
         [N, T', C]; see LightConv.step."""
         self._check_step(x)
         logits = self._logits(x, query)
         return ops.dynamicconv_step(x, state, position, logits, **self._options())
+
+    def _ring_step(
+        self, x: Tensor, state: ShortConvState, lengths: Tensor | None, **more: Any
+    ) -> Tensor:
+        self._check_step(x)
+        logits = self._logits(x, more["query"])
+        return short_conv_step(x, state, dynamic=logits, lengths=lengths, **self._options())
 
     def initial_state(self, rows: int, dtype: torch.dtype | None = None) -> Tensor:
         """Zeros [N, K-1, C] for N = rows; see LightConv.initial_state."""
@@ -266,6 +289,8 @@ class TaLKConv(Mixer):
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """x [B, T, C], lengths [B] or None -> [B, T, C]."""
+        if _active.entered and (y := _active.advance(self, x, lengths)) is not None:
+            return y
         offsets = self._offsets(x)
         if self.causal:
             return ops.talk(x, offsets, max_left=self.max_offset, lengths=lengths)
@@ -273,7 +298,7 @@ class TaLKConv(Mixer):
         reach = self.max_offset
         return ops.talk(x, left, right, max_left=reach, max_right=reach, lengths=lengths)
 
-    def step(self, x: Tensor, state: Tensor, position: Tensor) -> Tensor:
+    def step(self, x: Tensor, state: Tensor, position: int | Tensor) -> Tensor:
         """Causal only, without gradient: [N, T', C] -> [N, T', C], `state`
         [N, max_offset, C]; see LightConv.step."""
         self._check_causal()
@@ -290,103 +315,14 @@ class TaLKConv(Mixer):
             rows, self.max_offset, self.channels, dtype=dtype, device=weight.device
         )
 
+    def _stream(self, rows: int, rollback: int, dtype: torch.dtype | None) -> Tensor:
+        """Any number of slots will do."""
+        state = self.initial_state(rows, dtype)
+        return state.new_zeros(rows, self.max_offset + rollback, self.channels)
+
     def extra_repr(self) -> str:
         return (
             f"{self.channels}, heads={self.heads}, "
             f"max_offset={self.max_offset}, causal={self.causal}, "
             f"offset_dropout={self.offset_dropout}"
-        )
-
-
-class AverageAttention(nn.Module):
-    """Average attention (Zhang et al. 2018): the average of all inputs
-    so far, a linear-ReLU-linear network on it, and a gate between input and
-    result. Always causal.
-
-        g = network(cumulative_average(x))
-        [i; f] = sigmoid(gate([x; g]))
-        y = i * x + f * g
-
-    Args:
-        channels: C.
-        hidden: width of the network; 0: none.
-        activation_dropout: after its ReLU, in training.
-        device, dtype: of the parameters.
-
-    Parameters: `gate.weight` [2C, 2C], input gate first, `gate.bias` [2C], and
-    of a network `ffn.fc1.weight` [hidden, C], `ffn.fc1.bias`, `ffn.fc2.weight`
-    [C, hidden], `ffn.fc2.bias`; weights Xavier-uniform, biases zero at first.
-    ValueError on impossible sizes.
-    """
-
-    def __init__(
-        self,
-        channels: int,
-        hidden: int = 0,
-        activation_dropout: float = 0.0,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__()
-        self.channels, self.hidden = channels, hidden
-        self.activation_dropout = activation_dropout
-        require(
-            channels >= 1 and hidden >= 0,
-            self,
-            "channels must be at least 1 and hidden not negative, but got "
-            f"{channels} and {hidden}",
-        )
-        check_probability(self, "activation_dropout", activation_dropout)
-        new = partial(nn.Linear, device=device, dtype=dtype)
-        self.ffn = None
-        if hidden > 0:
-            self.ffn = nn.ModuleDict()
-            self.ffn["fc1"] = new(channels, hidden)
-            self.ffn["fc2"] = new(hidden, channels)
-        self.gate = new(2 * channels, 2 * channels)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draws the initial weights from torch's generator."""
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)
-
-    def _gated(self, x: Tensor, average: Tensor) -> Tensor:
-        g = average
-        if self.ffn is not None:
-            hidden = torch.relu(self.ffn["fc1"](g))
-            g = self.ffn["fc2"](functional.dropout(hidden, self.activation_dropout, self.training))
-        gates = torch.sigmoid(self.gate(torch.cat([x, g], -1)))
-        inputs, forgets = gates.chunk(2, -1)  # [B, T, C] each
-        # Under autocast x may be wider than what comes out of linear maps.
-        return torch.addcmul(inputs * x.to(g.dtype), forgets, g)
-
-    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """x [B, T, C], lengths [B] or None -> [B, T, C]."""
-        if lengths is None:
-            return self._gated(x, ops.cumulative_average(x))
-        steps = torch.arange(x.shape[1], device=x.device)
-        padding = (steps >= lengths[:, None])[..., None]  # [B, T, 1]
-        x = x.masked_fill(padding, 0)
-        average = ops.cumulative_average(x, lengths=lengths)
-        return self._gated(x, average).masked_fill(padding, 0)
-
-    def step(self, x: Tensor, state: Tensor, position: Tensor) -> Tensor:
-        """Without gradient: [N, T', C] -> [N, T', C], `state` [N, C]; see
-        LightConv.step. A step costs the same at any position."""
-        check_no_dropout(self, "activation_dropout")
-        average = ops.cumulative_average_step(x, state, position)
-        return self._gated(x, average)
-
-    def initial_state(self, rows: int) -> Tensor:
-        """Float64 zeros [N, C] for N = rows: the sums of all inputs so far,
-        whatever the type that steps are made in."""
-        return ops.average_initial_state(rows, self.channels, device=self.gate.weight.device)
-
-    def extra_repr(self) -> str:
-        return (
-            f"{self.channels}, hidden={self.hidden}, "
-            f"activation_dropout={self.activation_dropout}"
         )

@@ -29,7 +29,7 @@ from seqconv_torch._short_conv import (
 from seqconv_torch._transforms import by_definition
 
 _library.load()
-_ops = torch.ops.seqconv
+_ops: _library.Operators = torch.ops.seqconv
 
 __all__ = [
     "NORMALIZATIONS",
@@ -64,6 +64,13 @@ NORMALIZATIONS = (
     "abs_l1",
     "abs_l2",
 )
+
+
+def _position(position: int | Tensor) -> Tensor:
+    """One int64 element; a number is that of all rows."""
+    if isinstance(position, Tensor):
+        return position
+    return torch.full((1,), position, dtype=torch.int64)
 
 
 def lightconv(
@@ -120,7 +127,7 @@ def lightconv(
 def lightconv_step(
     x: Tensor,
     state: Tensor,
-    position: Tensor,
+    position: int | Tensor,
     weight: Tensor,
     *,
     normalization: str = "softmax",
@@ -136,8 +143,8 @@ def lightconv_step(
         x: [N, T', C], of the state's type.
         state: [N, K-1, C] from conv_initial_state; changed in place: input
             number p, from 0, lies in slot p % (K-1).
-        position: one int64 element, the number of inputs already seen. The
-            caller advances it: `position += x.shape[1]`.
+        position: a number or one int64 element, the number of inputs already seen.
+            The caller advances it: `position += x.shape[1]`.
         weight: [H, K], logits.
         normalization, renormalize_edges, bias: as in lightconv.
 
@@ -145,7 +152,7 @@ def lightconv_step(
         [N, T', C].
     """
     return _ops.lightconv_step(
-        x, state, position, weight, bias, normalization=normalization,
+        x, state, _position(position), weight, bias, normalization=normalization,
         renormalize_edges=renormalize_edges,
     )
 
@@ -194,7 +201,7 @@ def dynamicconv(
 def dynamicconv_step(
     x: Tensor,
     state: Tensor,
-    position: Tensor,
+    position: int | Tensor,
     logits: Tensor,
     *,
     normalization: str = "softmax",
@@ -206,7 +213,7 @@ def dynamicconv_step(
     Args:
         x: [N, T', C], of the state's type.
         state: [N, K-1, C] from conv_initial_state; changed in place.
-        position: one int64 element, the number of inputs already seen.
+        position: a number or one int64 element, the number of inputs already seen.
         logits: [N, T', H, K].
         normalization, renormalize_edges, bias: as in lightconv.
 
@@ -214,7 +221,7 @@ def dynamicconv_step(
         [N, T', C].
     """
     return _ops.dynamicconv_step(
-        x, state, position, logits, bias, normalization=normalization,
+        x, state, _position(position), logits, bias, normalization=normalization,
         renormalize_edges=renormalize_edges,
     )
 
@@ -276,7 +283,7 @@ def talk(
 def talk_step(
     x: Tensor,
     state: Tensor,
-    position: Tensor,
+    position: int | Tensor,
     offset_left: Tensor,
     *,
     max_left: int,
@@ -286,14 +293,14 @@ def talk_step(
     Args:
         x: [N, T', C], of the state's type.
         state: [N, L, C] from talk_initial_state; changed in place.
-        position: one int64 element, the number of inputs already seen.
+        position: a number or one int64 element, the number of inputs already seen.
         offset_left: [N, T', H]; beyond L / max_left is an error.
         max_left: the furthest reach, in tokens.
 
     Returns:
         [N, T', C].
     """
-    return _ops.talk_step(x, state, position, offset_left, max_left=max_left)
+    return _ops.talk_step(x, state, _position(position), offset_left, max_left=max_left)
 
 
 def talk_initial_state(
@@ -336,19 +343,19 @@ def cumulative_average(x: Tensor, *, lengths: Tensor | None = None) -> Tensor:
     return operator(x, lengths=lengths)
 
 
-def cumulative_average_step(x: Tensor, state: Tensor, position: Tensor) -> Tensor:
+def cumulative_average_step(x: Tensor, state: Tensor, position: int | Tensor) -> Tensor:
     """cumulative_average of the next T' >= 1 inputs; see lightconv_step.
 
     Args:
         x: [N, T', C], of any type whatever the state's.
         state: [N, C], float64, from average_initial_state: the sums of all
             inputs so far; changed in place.
-        position: one int64 element, the number of inputs already seen.
+        position: a number or one int64 element, the number of inputs already seen.
 
     Returns:
         [N, T', C] of x's type.
     """
-    return _ops.cumulative_average_step(x, state, position)
+    return _ops.cumulative_average_step(x, state, _position(position))
 
 
 def average_initial_state(

@@ -217,7 +217,8 @@ void check_not_differentiated(const char* op, std::initializer_list<const at::Te
     SEQCONV_CHECK_OP(
         op,
         input == nullptr || !input->defined() || !input->requires_grad(),
-        "has no gradient and must be called without grad mode, but got an input that requires one");
+        "has no gradient and must be called without grad mode (torch.no_grad()), but got an input "
+        "that requires one");
 }
 
 Normalization parse_normalization(const char* op, std::string_view normalization) {

@@ -320,8 +320,8 @@ TEST_P(ConvGradient, AStepRefusesInputsThatWantOne) {
       concat(
           "[",
           GetParam(),
-          "_step] has no gradient and must be called without grad mode, but got an input that "
-          "requires one"));
+          "_step] has no gradient and must be called without grad mode (torch.no_grad()), but got "
+          "an input that requires one"));
   const c10::AutoGradMode off(false);
   EXPECT_EQ(call.step(in, state, 0, 1).size(1), 1);
 }

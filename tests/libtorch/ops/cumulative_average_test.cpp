@@ -241,8 +241,8 @@ TEST_F(CumulativeAverageCpu, AStepRefusesInputsThatWantOne) {
   at::Tensor state = average_initial_state(2, 4, x.options());
   EXPECT_TENSOR_ERROR(
       cumulative_average_step(x, state, at::tensor(int64_t{0})),
-      "[cumulative_average_step] has no gradient and must be called without grad mode, but got an "
-      "input that requires one");
+      "[cumulative_average_step] has no gradient and must be called without grad mode "
+      "(torch.no_grad()), but got an input that requires one");
 }
 
 TEST(CumulativeAverageGolden, ValuesAndGradients) {

@@ -190,8 +190,8 @@ TEST_F(ShortConvErrors, NameAGradientOfSteps) {
   ShortConvState state = short_conv_initial_state(2, 4, 6, at::kFloat);
   EXPECT_TENSOR_ERROR(
       short_conv_step(x.clone().requires_grad_(true), state, {.weight = weight}),
-      "[short_conv_step] has no gradient and must be called without grad mode, but got an input "
-      "that requires one");
+      "[short_conv_step] has no gradient and must be called without grad mode (torch.no_grad()), "
+      "but got an input that requires one");
 }
 
 TEST_F(ShortConvErrors, NothingIsWrongAboutNothing) {

@@ -314,8 +314,8 @@ TEST_P(TalkGradient, AStepRefusesInputsThatWantOne) {
   at::Tensor state = talk_initial_state(2, 3, 6, at::kDouble);
   EXPECT_TENSOR_ERROR(
       device::talk_step(in[0], state, at::tensor(int64_t{0}), in[1], 3),
-      "[talk_step] has no gradient and must be called without grad mode, but got an input that "
-      "requires one");
+      "[talk_step] has no gradient and must be called without grad mode (torch.no_grad()), but got "
+      "an input that requires one");
 }
 
 TEST_P(TalkGradient, OnlyThoseThatAreAskedForAreComputed) {

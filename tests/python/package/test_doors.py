@@ -1,6 +1,7 @@
 """Values and gradients of the doors to other packages: golden numbers, plain formulas."""
 
 import pathlib
+import re
 import sys
 
 import pytest
@@ -16,7 +17,7 @@ from seqconv_torch.dynamic_conv1d import (
     headwise_dynamic_convolution,
     lowrank_dynamic_convolution,
 )
-from seqconv_torch.fla import ShortConvolution
+from seqconv_torch.fla import ShortConvolution, causal_conv1d
 from seqconv_torch.jet_nemotron import DynamicShortConvolution
 from seqconv_torch.ops import short_conv
 
@@ -63,6 +64,22 @@ def ours_fla(inputs, spec):
     return {"y": y, "final": final}
 
 
+def ours_fla_function(inputs, spec):
+    """The function takes no mask and needs no whole number of dimensions."""
+    options = {name: inputs[name] for name in ("residual", "cu_seqlens") if name in inputs}
+    x = inputs["x"]
+    if spec["mask"]:
+        x = x * inputs["mask"].unsqueeze(-1).to(x.dtype)
+    y, final = causal_conv1d(
+        x.unsqueeze(2), inputs["weight"], inputs["bias"],
+        initial_state=inputs.get("cache"), output_final_state=True,
+        activation="swish" if spec["silu"] else None,
+        **{name: of.unsqueeze(2) if name == "residual" else of for name, of in options.items()},
+    )  # fmt: skip
+    assert y.shape == x.unsqueeze(2).shape and y.is_contiguous()
+    return {"y": y.squeeze(2), "final": final}
+
+
 def ours_headwise(inputs, spec):
     return {"y": headwise_dynamic_convolution(**renamed(inputs), residual=bool(spec["residual"]))}
 
@@ -106,11 +123,15 @@ def ours_jet(inputs, spec):
 OURS = {"fn": ours_fn, "update": ours_update, "states": ours_states, "fla": ours_fla,
         "headwise": ours_headwise, "lowrank": ours_lowrank, "dflash": ours_dflash,
         "jet": ours_jet}  # fmt: skip
+#: Second ways to the same numbers.
+ALSO = {"fla": ours_fla_function}
 
 
 def cases(*wanted):
-    return [pytest.param(*case, id=golden.name_of(*case)) for case in golden.CASES
-            if case[0] in wanted]  # fmt: skip
+    """ours, op, spec."""
+    return [pytest.param(ours, op, spec, id=f"{ours.__name__}-{golden.name_of(op, spec)}")
+            for op, spec in golden.CASES if op in wanted
+            for ours in (OURS[op], ALSO.get(op)) if ours is not None]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +144,19 @@ def test_the_golden_numbers_are_those_of_their_formulas(capsys):
     assert golden.FILE.stat().st_size < 300_000
 
 
-@pytest.mark.parametrize("op, spec", cases(*OURS))
-def test_golden_numbers(op, spec, stored):
-    for name, values in OURS[op](golden.inputs_of(op, spec), spec).items():
+@pytest.mark.parametrize("ours, op, spec", cases(*OURS))
+def test_golden_numbers(ours, op, spec, stored):
+    for name, values in ours(golden.inputs_of(op, spec), spec).items():
         full = f"{golden.name_of(op, spec)}.{name}"
         assert golden.largest_error(golden.kept(full, values), stored[full]) <= 1e-12
+
+
+def test_the_code_of_their_page_runs():
+    page = pathlib.Path(__file__).parents[3] / "docs/short_conv_doors.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    assert len(blocks) == 4
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), {"torch": torch})
 
 
 PARAMETERS, STATES = ("weight", "bias"), ("state", "states", "final")
@@ -136,9 +165,9 @@ BOUNDS = {torch.float32: 1e-5, torch.bfloat16: 4e-3}
 
 
 # Jet's kernels have x's type and roundings of their own.
-@pytest.mark.parametrize("op, spec", cases(*(set(OURS) - {"jet"})))
+@pytest.mark.parametrize("ours, op, spec", cases(*(set(OURS) - {"jet"})))
 @pytest.mark.parametrize("dtype", BOUNDS)
-def test_narrow_types_are_as_near_as_they_can_be(op, spec, dtype):
+def test_narrow_types_are_as_near_as_they_can_be(ours, op, spec, dtype):
     """Inputs are exact in bfloat16; parameters stay float32, as others' tests have them."""
     inputs = golden.inputs_of(op, spec)
     narrow = {name: of.to(torch.float32 if name in PARAMETERS else dtype)
@@ -146,16 +175,16 @@ def test_narrow_types_are_as_near_as_they_can_be(op, spec, dtype):
               for name, of in inputs.items()}  # fmt: skip
     wanted = golden.outputs_of(op, spec, inputs)
     roundings = 2 if spec.get("residual") else 1  # a residual is added to what is rounded
-    for name, values in OURS[op](narrow, spec).items():
+    for name, values in ours(narrow, spec).items():
         assert values.dtype == dtype
         error = golden.largest_error(values.detach().double().numpy(), wanted[name].numpy())
         assert error <= (0 if name in STATES else roundings * BOUNDS[dtype]), name
 
 
-@pytest.mark.parametrize("op, spec", cases(*(set(OURS) - {"update", "states"})))
-def test_gradients_are_those_of_the_formulas(op, spec):
+@pytest.mark.parametrize("ours, op, spec", cases(*(set(OURS) - {"update", "states"})))
+def test_gradients_are_those_of_the_formulas(ours, op, spec):
     results = []
-    for function in (OURS[op], lambda inputs, spec: golden.outputs_of(op, spec, inputs)):
+    for function in (ours, lambda inputs, spec: golden.outputs_of(op, spec, inputs)):
         inputs = golden.inputs_of(op, spec)
         leaves = {name: of.requires_grad_() for name, of in inputs.items()
                   if of is not None and of.is_floating_point()}  # fmt: skip

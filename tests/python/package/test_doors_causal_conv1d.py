@@ -93,6 +93,16 @@ def test_rows_without_batch_or_ring_columns():
     assert_close(causal_conv1d_update(x, state, random(C, 1) * 0 + 2, cache_seqlens=seen), 2 * x)
 
 
+def test_a_number_is_the_cache_length_of_all_rows():
+    x, weight, state = random(B, C, T), random(C, W), random(B, C, W + 2)
+    for seen in (0, 2, 9):
+        rings = state.clone(), state.clone()
+        y = causal_conv1d_update(x, rings[0], weight, cache_seqlens=seen)
+        lengths = torch.full((B,), seen, dtype=torch.int32)
+        assert torch.equal(y, causal_conv1d_update(x, rings[1], weight, cache_seqlens=lengths))
+        assert torch.equal(*rings)
+
+
 def test_a_row_of_padding_alone_gives_zero_and_leaves_no_trace():
     x, bias = random(B, C, T), random(C).requires_grad_()
     numbers = torch.full((B, T), -1, dtype=torch.int32)

@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 import seqconv_torch
-from seqconv_torch.fla import ShortConvolution
+from seqconv_torch.fla import ShortConvolution, causal_conv1d
 
 B, D, T, W = 2, 6, 11, 4
 
@@ -28,6 +28,17 @@ def test_names_and_orders_of_parameters_are_theirs():
         "kwargs"]  # fmt: skip
     assert list(inspect.signature(module().step).parameters) == [
         "x", "residual", "cache", "output_final_state", "cu_seqlens"]  # fmt: skip
+
+
+def test_the_function_has_their_parameters_and_defaults():
+    parameters = inspect.signature(causal_conv1d).parameters
+    assert list(parameters) == [
+        "x", "weight", "bias", "residual", "initial_state", "output_final_state", "activation",
+        "backend", "cu_seqlens", "cu_seqlens_cpu", "chunk_indices", "cp_context", "seq_idx",
+        "kwargs"]  # fmt: skip
+    given = {name: of.default for name, of in parameters.items() if of.default not in (
+        None, inspect.Parameter.empty)}  # fmt: skip
+    assert given == {"output_final_state": False, "backend": "triton"}
 
 
 def test_attributes_and_parameters_are_theirs():
@@ -162,10 +173,72 @@ def test_it_is_saved_copied_and_compiled():
     for again in (copy.deepcopy(conv), pickle.loads(pickle.dumps(conv)), other):
         assert torch.equal(again(x)[0], conv(x)[0])
     torch._dynamo.reset()
+    compiled = torch.compile(causal_conv1d, fullgraph=True, backend="aot_eager")
+    weight = conv.weight.squeeze(1)
+    for ours, plain in zip(compiled(x, weight, output_final_state=True),
+                           causal_conv1d(x, weight, output_final_state=True)):  # fmt: skip
+        assert_close(ours, plain)
     compiled = torch.compile(conv, fullgraph=True, backend="aot_eager")
     for ours, plain in zip(compiled(x, output_final_state=True), conv(x, output_final_state=True)):
         assert_close(ours, plain)
     assert conv.bfloat16()(x.bfloat16())[0].dtype == torch.bfloat16
+
+
+def function(x, weight, bias, **options):
+    return causal_conv1d(x, weight, bias, **options)
+
+
+def test_the_function_is_the_module_without_its_steps():
+    conv, x = module(bias=True), torch.randn(B, T, D)
+    weight, cache = conv.weight.squeeze(1), torch.randn(B, D, W)
+    before = cache.clone()
+    options = {"initial_state": cache, "output_final_state": True, "activation": "silu"}
+    with torch.no_grad():  # one position is no step here
+        for part in (x, x[:, :1]):
+            y, final = function(part, weight, conv.bias, residual=part, **options)
+            assert torch.equal(cache, before) and final is not cache
+            ours, cached = conv(part, residual=part, cache=cache.clone(), output_final_state=True)
+            assert_close(y, ours)
+            assert torch.equal(final, cached)
+    assert function(x, weight, conv.bias)[1] is None
+    heads = x.view(B, T, 2, D // 2)
+    assert torch.equal(function(heads, weight, conv.bias)[0].view(x.shape),
+                       function(x, weight, conv.bias)[0])  # fmt: skip
+
+
+def test_sequences_of_the_function_are_packed_or_numbered():
+    x, weight = torch.randn(1, T, D), torch.randn(D, W)
+    offsets = packed_rows([4, T - 4])
+    numbers = torch.tensor([[7] * 4 + [2] * (T - 4)], dtype=torch.int32)
+    whole = torch.cat([function(part, weight, None)[0] for part in x.split([4, T - 4], 1)], 1)
+    for options in ({"cu_seqlens": offsets, "cu_seqlens_cpu": offsets},
+                    {"seq_idx": numbers, "backend": "mix"},
+                    {"cu_seqlens": offsets, "seq_idx": numbers, "backend": "cuda"}):  # fmt: skip
+        assert_close(function(x, weight, None, **options)[0], whole)
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [({"weight": None}, "weight must be [D, W], but got None"),
+     ({"weight": torch.randn(D, 1, W)}, "weight must be [D, W], but got [6, 1, 4]"),
+     ({"x": torch.randn(B, T, 2, D)}, "x must be [B, T, D] with D = 6, but got [2, 11, 2, 6]"),
+     ({"activation": "relu"}, "activation must be one of None, silu, swish, but got 'relu'"),
+     ({"backend": "gluon"}, "backend must be one of triton, cuda, mix, but got 'gluon'"),
+     ({"bias": torch.randn(1)}, "bias must be [6], but got [1]"),
+     ({"residual": torch.randn(B, 1, D)}, "residual must be [2, 11, 6], but got [2, 1, 6]"),
+     ({"initial_state": torch.randn(B, D, W - 1)},
+      "initial_state must be torch.float32 [N, D, W] = [2, 6, 4], but got torch.float32 [2, 6, 3]"),
+     ({"cu_seqlens_cpu": torch.tensor([0, T])},
+      "cu_seqlens must be given beside cu_seqlens_cpu, but got None"),
+     ({"seq_idx": torch.zeros(B, T).int(), "output_final_state": True},
+      "output_final_state must be False beside seq_idx, but got True"),
+     ({"cp_context": 3}, "cp_context must be None, but got 3")],
+)  # fmt: skip
+def test_wrong_input_of_the_function_is_refused(arguments, text):
+    given = {"x": torch.randn(B, T, D), "weight": torch.randn(D, W), "bias": None, **arguments}
+    with pytest.raises((ValueError, NotImplementedError)) as error:
+        function(**given)
+    assert str(error.value) == f"[causal_conv1d] {text}"
 
 
 @pytest.mark.parametrize(

@@ -269,8 +269,30 @@ def test_a_wrong_call_says_what_was_wanted_and_what_came(message):
 def test_there_is_no_derivative_of_steps():
     x = random(B, T, C).requires_grad_()
     state = ops.conv_initial_state(B, K, C, dtype=x.dtype)
-    with pytest.raises(RuntimeError, match="must be called without grad mode"):
+    with pytest.raises(RuntimeError, match=r"without grad mode \(torch.no_grad\(\)\)"):
         ops.lightconv_step(x, state, POSITION, random(H, K))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_number_is_the_position_of_all_rows(compiled):
+    x, weight, offsets = random(B, T, C), random(H, K), random(B, T, H).sigmoid()
+    filled = random(B, K - 1, C)
+    calls = {
+        "lightconv": lambda at, s: ops.lightconv_step(x, s, at, weight),
+        "dynamicconv": lambda at, s: ops.dynamicconv_step(x, s, at, random(B, T, H, K) * 0 + 1),
+        "talk": lambda at, s: ops.talk_step(x, s, at, offsets, max_left=K - 1),
+        "cumulative_average": lambda at, s: ops.cumulative_average_step(x, s, at),
+    }
+    for name, call in calls.items():
+        torch._dynamo.reset()
+        function = torch.compile(call, backend="eager", fullgraph=True) if compiled else call
+        for at in (0, 3, 50, 51):
+            own, other = (filled[:, 0].clone() if "average" in name else filled.clone()
+                          for _ in range(2))  # fmt: skip
+            assert torch.equal(function(at, own), call(torch.tensor([at]), other)), (name, at)
+            assert torch.equal(own, other)
+    with pytest.raises(RuntimeError, match="position must not be negative, but got -1"):
+        ops.lightconv_step(x, filled.clone(), -1, weight)
 
 
 def test_vmap_gives_what_a_loop_gives():

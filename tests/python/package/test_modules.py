@@ -143,10 +143,11 @@ def test_average_attention_is_the_formula_of_the_paper(hidden):
     assert (y[1, 4:] == 0).all()
 
 
+@pytest.mark.parametrize("position", [0, torch.tensor([0])])
 @pytest.mark.parametrize("sizes", [[1] * T, [4, 1, 4]])
-def test_steps_of_average_attention_give_what_the_whole_gives(sizes):
+def test_steps_of_average_attention_give_what_the_whole_gives(sizes, position):
     module, x = make(seqconv_torch.AverageAttention), torch.randn(B, T, C)
-    state, position = module.initial_state(B), torch.tensor([0])
+    state, position = module.initial_state(B), copy.deepcopy(position)
     assert state.shape == (B, C) and state.dtype == torch.float64
     outputs = []
     with torch.no_grad():
@@ -154,7 +155,7 @@ def test_steps_of_average_attention_give_what_the_whole_gives(sizes):
             outputs.append(module.step(part, state, position))
             position += part.shape[1]
         assert_close(torch.cat(outputs, 1), module(x))
-    with pytest.raises(RuntimeError, match="without grad mode"):
+    with pytest.raises(RuntimeError, match=r"without grad mode \(torch.no_grad\(\)\)"):
         module.step(x.requires_grad_(), state, position)
 
 
@@ -317,8 +318,12 @@ def test_steps_take_the_options_of_the_module(kind, options):
 
 
 def check_steps(module, sizes):
-    x = torch.randn(B, T, C)
-    state, position = module.initial_state(B), torch.tensor([0])
+    for position in (torch.tensor([0]), 0):
+        check_steps_from(position, module, sizes)
+
+
+def check_steps_from(position, module, sizes):
+    x, state = torch.randn(B, T, C), module.initial_state(B)
     assert state.shape == (B, K - 1, C)
     outputs = []
     with torch.no_grad():
@@ -337,7 +342,7 @@ def test_steps_need_a_causal_module_and_no_gradient(kind):
     with pytest.raises(ValueError, match=r"step needs causal=True"):
         module.initial_state(B)
     module = make(kind, causal=True)
-    with pytest.raises(RuntimeError, match="without grad mode"):
+    with pytest.raises(RuntimeError, match=r"without grad mode \(torch.no_grad\(\)\)"):
         module.step(x, module.initial_state(B), position)
 
 

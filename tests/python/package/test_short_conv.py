@@ -137,7 +137,7 @@ def test_wrong_states_are_refused():
             random(B, T, C), dynamic=random(B, T, H, K), low_rank=(random(B, T, 1), random(1, H, K))
         )
     x = random(1, 1, C).requires_grad_()
-    with pytest.raises(RuntimeError, match="must be called without grad mode"):
+    with pytest.raises(RuntimeError, match=r"without grad mode \(torch.no_grad\(\)\)"):
         ops.short_conv_step(x, state, random(C, K))
 
 
@@ -171,6 +171,29 @@ def test_the_module_trains_and_steps(options):
     check(half, y[:, 5:])
 
 
+def test_a_query_predicts_the_kernels_instead_of_x():
+    Q = 5
+    module = seqconv_torch.ShortConv(C, K, heads=H, residual=True, query_channels=Q).double()
+    assert module.predict.weight.shape == (H * K, Q)
+    x, query = random(B, T, C), random(B, T, Q)
+    dynamic = (query @ module.predict.weight.t()).view(B, T, H, K)
+    y = module(x, query=query)
+    assert_close(y, definition(x, module.weight, dynamic, residual=True))
+    with torch.no_grad():
+        state = module.initial_state(B)
+        parts = zip(x.split(4, 1), query.split(4, 1))
+        assert_close(torch.cat([module.step(p, state, query=q) for p, q in parts], 1), y)
+        state = seqconv_torch.ModuleState(module, B)
+        parts = zip(x.split(4, 1), query.split(4, 1))
+        assert_close(torch.cat([state(p, query=q) for p, q in parts], 1), y)
+    assert "query_channels=5" in module.extra_repr()
+    for wrong in (None, random(B, T, Q + 1), random(B, 1, Q)):
+        with pytest.raises(ValueError, match=r"query, or x without one, must be \[B, T, Q\] with"):
+            module(x, query=wrong)
+    with pytest.raises(ValueError, match="query needs heads above 0, but got one without"):
+        seqconv_torch.ShortConv(C, K)(x.float(), query=query)
+
+
 @forms
 def test_the_module_is_saved_and_copied(options):
     module = seqconv_torch.ShortConv(C, K, **options)
@@ -198,6 +221,7 @@ def test_the_module_says_what_it_is():
      ({"heads": 7}, "heads must divide channels = 12, or be 0, but got 7"),
      ({"groups": 0}, "groups or heads must be above 0, but got neither"),
      ({"rank": 2}, "rank must be 0, or above it beside heads, but got 2"),
+     ({"query_channels": 5}, "query_channels must be 0, or above it beside heads, but got 5"),
      ({"dilation": 0}, "dilation must be at least 1, but got 0"),
      ({"activation": "relu"}, "activation must be None, 'silu' or 'swish', but got 'relu'")],
 )  # fmt: skip
