@@ -81,7 +81,10 @@ Settings parse(int argc, char** argv) {
   app.add_option("--lengths", s.lengths, "T");
   app.add_option("--kernels", s.kernels, "K of the convolutions");
   app.add_option("--reaches", s.reaches, "furthest reach of talk to a side");
-  app.add_option("--narrow", s.narrow, "R of further rows, of the last C and T, and 7 taps or the last reach")
+  app.add_option(
+         "--narrow",
+         s.narrow,
+         "R of further rows, of the last C and T, and 7 taps or the last reach")
       ->check(CLI::PositiveNumber);
   app.add_option("--ops", s.ops)->check(CLI::IsMember({"lightconv", "dynamicconv", "talk"}));
   app.add_option("--types", s.types)->check(CLI::IsMember({"float32", "bfloat16"}));
@@ -127,8 +130,8 @@ void add_narrow_heads(const Settings& s, std::vector<OpShape>& all) {
   std::vector<OpShape> with;
   for (size_t i = 0; i < all.size(); ++i) {
     with.push_back(all[i]);
-    const bool last = i + 1 == all.size() || all[i + 1].op != all[i].op ||
-        all[i + 1].storage != all[i].storage;
+    const bool last =
+        i + 1 == all.size() || all[i + 1].op != all[i].op || all[i + 1].storage != all[i].storage;
     if (!last)
       continue;
     for (const int64_t R : s.narrow) {

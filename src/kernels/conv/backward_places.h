@@ -53,8 +53,8 @@ class BackwardPlaces {
     if (at.real() == 0)
       return;
     const int64_t block = taps_.shared() ? outputs.size() : kBlockRows;
-    const bool whole = block >= outputs.size() && !args_.end.residual &&
-        (!active_ || std::is_same_v<S, A>);
+    const bool whole =
+        block >= outputs.size() && !args_.end.residual && (!active_ || std::is_same_v<S, A>);
     if (!whole)
       clear_sums(at, inputs);
     for (int64_t from = outputs.begin; from < outputs.end; from += block) {
@@ -165,11 +165,7 @@ class BackwardPlaces {
     const int64_t W = width(at), count = made.size() * W;
     grad_z_.reserve(count + kTapSlack);
     forward_.convolve(
-        at,
-        made.begin,
-        made.size(),
-        taps_.view(at.head),
-        {.sums = grad_z_.data(), .adds = false});
+        at, made.begin, made.size(), taps_.view(at.head), {.sums = grad_z_.data(), .adds = false});
     for (int64_t t = 0; t < made.size(); ++t) {
       A* const z = grad_z_.data() + t * W;
       const A* const bias = args_.bias == nullptr ? nullptr : args_.bias + channel(at);
@@ -189,8 +185,7 @@ class BackwardPlaces {
   void write_sums(const ConvPlace& at, const Range& inputs) {
     const int64_t W = width(at);
     for (int64_t t = inputs.begin; t < inputs.end; ++t)
-      ops_.narrow(
-          sums_.data() + (t - inputs.begin) * W, W, grad_input(at, t), /*streaming=*/false);
+      ops_.narrow(sums_.data() + (t - inputs.begin) * W, W, grad_input(at, t), /*streaming=*/false);
   }
 
   /// Gives what outputs `made` add to gradients of inputs: all there is to them

@@ -36,8 +36,7 @@ HWY_INLINE int64_t spread_neighbours(const A* taps, const SpreadTile<A>& tile, A
     Vec<A> v[4];
     if (tile.fetches)
       prefetch_lines<OwnCache::kSecond>(
-          taps + kChannelTapRows * tile.row_stride + c * K,
-          K * kLanes<A> * int64_t{sizeof(A)});
+          taps + kChannelTapRows * tile.row_stride + c * K, K * kLanes<A> * int64_t{sizeof(A)});
     load_taps<K, A>(taps + c * K, v);
 #pragma GCC unroll 4
     for (int j = 0; j < K; ++j)

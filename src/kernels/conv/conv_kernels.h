@@ -152,8 +152,8 @@ struct SpreadTile {
   int64_t kernel_size = 1;
   const TapIndex<A>* places = nullptr;  ///< tap_places()
   bool fetches = false;  ///< beside each row that of the next block, which is in no cache
-  A* out = nullptr;                     ///< [rows, K, pitch]
-  int64_t pitch = 0;                    ///< whole vectors of channels
+  A* out = nullptr;      ///< [rows, K, pitch]
+  int64_t pitch = 0;     ///< whole vectors of channels
 };
 
 /// Logits of rows of heads, and where their taps go: row by row, segments

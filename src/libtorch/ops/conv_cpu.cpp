@@ -235,8 +235,7 @@ struct ShortConvCpu : ShortConvKind {
   static at::Tensor step(
       const ShortConvStepArguments& args, at::Tensor& ring, at::Tensor& positions) {
     check_short_conv_step(args, ring, positions);
-    StepRows rows{
-        .rows = dense_lengths(args.state_indices), .positions = positions.contiguous()};
+    StepRows rows{.rows = dense_lengths(args.state_indices), .positions = positions.contiguous()};
     if (rows.rows.defined())
       check_rows(rows.rows, ring.size(0));
     const at::Tensor y = ops::step(args.whole(kShortConvStep), ring, rows);
