@@ -205,6 +205,30 @@ block = "dynamicconv"
 kernel_sizes = 3
 heads = 2
 """,
+    # Short convolutions at every place, of all taps.
+    "short_convs_3": STREAM + """samples = "lines"
+[text]
+subword = "characters"
+[model]
+dim = 8
+ffn_dim = 12
+[model.decoder]
+layers = 3
+block = ["self_attention", "dynamicconv", "self_attention"]
+kernel_sizes = [0, 3, 0]
+glu = false
+heads = 2
+[model.decoder.short_conv]
+place = ["qkv", "block", "linear"]
+taps = ["dynamic", "static", "low_rank"]
+kernel_size = [4, 3, 2]
+group_channels = [1, 2, 4]
+head_channels = [4, 0, 2]
+rank = [16, 16, 3]
+activation = ["silu", "none", "none"]
+residual = [true, true, false]
+bias = [false, true, false]
+""",
     # SentencePiece.
     "pieces_1": STREAM + """samples = "document_blocks"
 block_tokens = 24
