@@ -1,5 +1,4 @@
-#include <algorithm>
-
+#include "base/options.h"
 #include "model/mixer_rules.h"
 
 namespace seqconv::internal {
@@ -26,60 +25,47 @@ LayerShortConv entries(const ShortConvKeys& keys, int64_t layer) {
   return conv;
 }
 
-/// Entries of a list stand for layers that have what they speak of.
-template <class List>
-void check_entries(
-    const StackOptions& stack,
-    const std::string& path,
-    List ShortConvKeys::*member,
-    const char* key,
-    const char* readers,
-    bool (*reads)(const LayerShortConv&)) {
-  const List& list = stack.short_conv.*member;
-  const std::string name = concat(path, ".short_conv.", key);
-  check_list(list, stack.layers, name, /*may_be_empty=*/false);
-  const typename List::value_type standard = (ShortConvKeys().*member)[0];
-  bool read = false;
-  for (int64_t i = 0; i < stack.layers; ++i) {
-    const bool own = reads(entries(stack.short_conv, i));
-    read = read || own;
-    if (list.size() > 1 && !own && layer_entry(list, i, standard) != standard)
-      fail_usage(name, " (layer ", i, ") must be the default: it is for ", readers);
-  }
-  if (!read && list.size() == 1 && list[0] != standard)
-    fail_usage(name, " is given, but no layer has ", readers);
+bool exists(const LayerShortConv& conv) {
+  return conv.place != ShortConvPlace::kNone;
+}
+bool has_predicted_taps(const LayerShortConv& conv) {
+  return exists(conv) && conv.predicts();
+}
+bool has_narrow_map(const LayerShortConv& conv) {
+  return exists(conv) && conv.taps == ShortConvTaps::kLowRank;
 }
 
+/// The layers that a key is for.
+struct Readers {
+  bool (*has)(const LayerShortConv&);
+  const char* name;
+};
+Readers readers_of(const std::string& key) {
+  if (key == "head_channels")
+    return {has_predicted_taps, "short convolutions with dynamic or low_rank taps"};
+  if (key == "rank")
+    return {has_narrow_map, "short convolutions with low_rank taps"};
+  return {exists, "short convolutions (a place other than none)"};
+}
+
+/// Entries that say something stand for layers that have it.
 void check_lists(const StackOptions& stack, const std::string& path) {
-  check_list(
-      stack.short_conv.place, stack.layers, path + ".short_conv.place", /*may_be_empty=*/false);
-  check_list(
-      stack.short_conv.taps, stack.layers, path + ".short_conv.taps", /*may_be_empty=*/false);
-  const auto check = [&](auto member, const char* key, const char* readers, auto reads) {
-    check_entries(stack, path, member, key, readers, reads);
-  };
-  const auto any = [](const LayerShortConv& conv) { return conv.place != ShortConvPlace::kNone; };
-  const char* const all = "short convolutions (a place other than none)";
-  check(&ShortConvKeys::taps, "taps", all, any);
-  check(&ShortConvKeys::kernel_size, "kernel_size", all, any);
-  check(&ShortConvKeys::group_channels, "group_channels", all, any);
-  check(&ShortConvKeys::activation, "activation", all, any);
-  check(&ShortConvKeys::residual, "residual", all, any);
-  check(&ShortConvKeys::bias, "bias", all, any);
-  check(
-      &ShortConvKeys::head_channels,
-      "head_channels",
-      "short convolutions with dynamic or low_rank taps",
-      [](const LayerShortConv& conv) {
-        return conv.place != ShortConvPlace::kNone && conv.predicts();
-      });
-  check(
-      &ShortConvKeys::rank,
-      "rank",
-      "short convolutions with low_rank taps",
-      [](const LayerShortConv& conv) {
-        return conv.place != ShortConvPlace::kNone && conv.taps == ShortConvTaps::kLowRank;
-      });
+  const Json given = write_options(stack.short_conv), standard = write_options(ShortConvKeys());
+  for (const auto& [key, list] : given.items())
+    check_list(list, stack.layers, concat(path, ".short_conv.", key), /*may_be_empty=*/false);
+  for (const auto& [key, list] : given.items()) {
+    const Readers readers = readers_of(key);
+    const std::string name = concat(path, ".short_conv.", key);
+    bool read = key == "place";
+    for (int64_t i = 0; i < stack.layers; ++i) {
+      const bool own = key == "place" || readers.has(entries(stack.short_conv, i));
+      read = read || own;
+      if (list.size() > 1 && !own && list[static_cast<size_t>(i)] != standard[key][0])
+        fail_usage(name, " (layer ", i, ") must be the default: it is for ", readers.name);
+    }
+    if (!read && list.size() == 1 && list != standard[key])
+      fail_usage(name, " is given, but no layer has ", readers.name);
+  }
 }
 
 void check_divides(int64_t channels, const Keyed& width, const std::string& key) {

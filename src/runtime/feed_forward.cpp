@@ -33,8 +33,8 @@ void FeedForward::run(
     return run({.rows = count, .x = rows.x, .residual = rows.residual, .y = rows.y}, space);
   Workspace::Frame frame(space);
   const int64_t hidden = fc1_.weight.outputs(), C = fc2_.weight.outputs();
-  const ShortConvRun conv1{conv1_, order, past == nullptr ? nullptr : &past->conv1};
-  const ShortConvRun conv2{conv2_, order, past == nullptr ? nullptr : &past->conv2};
+  const ShortConvRun conv1{conv1_.get(), order, past == nullptr ? nullptr : &past->conv1};
+  const ShortConvRun conv2{conv2_.get(), order, past == nullptr ? nullptr : &past->conv2};
   float* const inner = frame.take(count * hidden);
   fc1_.run({.rows = count, .x = rows.x, .y = inner});
   const float* const h =

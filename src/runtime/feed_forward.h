@@ -33,7 +33,7 @@ class FeedForward {
         conv2_(find_short_conv(conv, fc2_.weight.outputs(), weights, name + "conv2")) {}
 
   FeedForwardSteps start(Workspace::Frame& kept) const {
-    return {runtime::start(conv1_, kept), runtime::start(conv2_, kept)};
+    return {runtime::start(conv1_.get(), kept), runtime::start(conv2_.get(), kept)};
   }
 
   /// Without short convolutions. pass: rows, x and y of C channels, and what the second
@@ -59,8 +59,8 @@ class FeedForward {
   Linear fc1_;
   Linear fc2_;
   kernels::Activation activation_;
-  std::optional<ShortConv> conv1_;
-  std::optional<ShortConv> conv2_;
+  std::unique_ptr<const ShortConv> conv1_;
+  std::unique_ptr<const ShortConv> conv2_;
 };
 
 }  // namespace seqconv::internal::runtime

@@ -52,7 +52,7 @@ void Layer::run_part(
 template <class Mix>
 void Layer::run_mixer(
     const RowOrder& order, LayerSteps* past, float* x, Workspace& space, const Mix& mix) const {
-  const ShortConvRun conv{block_conv_, order, past == nullptr ? nullptr : &past->block_conv};
+  const ShortConvRun conv{block_conv_.get(), order, past == nullptr ? nullptr : &past->block_conv};
   run_part(mixer_norm_, order.rows(), x, space, [&](LayerRows part) {
     Workspace::Frame frame(space);
     part.x = conv(part.x, part.x, frame, space);
@@ -75,7 +75,7 @@ void Layer::finish(
       cross_attention_->run(*view->sources, *view->memory, view->sentence_of_row, part, space);
     });
   const ShortConvRun conv{
-      feed_forward_conv_, order, past == nullptr ? nullptr : &past->feed_forward_conv};
+      feed_forward_conv_.get(), order, past == nullptr ? nullptr : &past->feed_forward_conv};
   run_part(feed_forward_norm_, rows, x, space, [&](LayerRows part) {
     Workspace::Frame frame(space);
     part.x = conv(part.x, part.x, frame, space);
@@ -143,8 +143,8 @@ int64_t Layer::reach() const {
 LayerSteps Layer::start(Workspace::Frame& kept) const {
   return {
       .mixer = mixer_->start(kept),
-      .block_conv = runtime::start(block_conv_, kept),
-      .feed_forward_conv = runtime::start(feed_forward_conv_, kept),
+      .block_conv = runtime::start(block_conv_.get(), kept),
+      .feed_forward_conv = runtime::start(feed_forward_conv_.get(), kept),
       .feed_forward = feed_forward_.start(kept)};
 }
 

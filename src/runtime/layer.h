@@ -106,8 +106,8 @@ class Layer {
   std::optional<LayerNorm> cross_attention_norm_;
   FeedForward feed_forward_;
   LayerNorm feed_forward_norm_;
-  std::optional<ShortConv> block_conv_;
-  std::optional<ShortConv> feed_forward_conv_;
+  std::unique_ptr<const ShortConv> block_conv_;
+  std::unique_ptr<const ShortConv> feed_forward_conv_;
 };
 
 }  // namespace seqconv::internal::runtime

@@ -26,7 +26,7 @@ class SelfAttentionMixer : public Mixer {
     const int64_t count = sequences.rows(), C = options_.dim;
     const RowOrder order{.sequences = &sequences};
     float* const y = frame.take(count * C);
-    const float* const qkv = projected({in_conv_, order}, rows.x, frame, space);
+    const float* const qkv = projected({in_conv_.get(), order}, rows.x, frame, space);
     Places places(count, frame);
     for (int64_t r = 0; r < count; ++r) {
       places.keys[r] = qkv + r * 3 * C + C;
@@ -50,7 +50,7 @@ class SelfAttentionMixer : public Mixer {
             y + r * C);
       }
     }
-    finish({out_conv_, order}, y, rows, space);
+    finish({out_conv_.get(), order}, y, rows, space);
   }
 
   PositionWeights probe(int64_t steps, const float* x, Workspace& space) const override {
@@ -58,7 +58,7 @@ class SelfAttentionMixer : public Mixer {
     const int64_t C = options_.dim, H = options_.heads, R = C / H;
     Sequences one;
     one.add(steps);
-    const float* const qkv = projected({in_conv_, {.sequences = &one}}, x, frame, space);
+    const float* const qkv = projected({in_conv_.get(), {.sequences = &one}}, x, frame, space);
     PositionWeights found{WeightForm::kPositions, H, steps};
     found.values.resize(static_cast<size_t>(steps * H * steps));
     for (int64_t t = 0; t < steps; ++t)
@@ -126,7 +126,7 @@ class SelfAttentionMixer : public Mixer {
   void finish(
       const ShortConvRun& conv, const float* y, const LayerRows& rows, Workspace& space) const {
     const int64_t count = conv.order.rows();
-    if (!conv.conv)
+    if (conv.conv == nullptr)
       return out_.run({.rows = count, .x = y, .residual = rows.residual, .y = rows.y});
     Workspace::Frame frame(space);
     float* const out = frame.take(count * options_.dim);
@@ -137,8 +137,8 @@ class SelfAttentionMixer : public Mixer {
   MixerOptions options_;
   Linear in_;
   Linear out_;
-  std::optional<ShortConv> in_conv_;
-  std::optional<ShortConv> out_conv_;
+  std::unique_ptr<const ShortConv> in_conv_;
+  std::unique_ptr<const ShortConv> out_conv_;
 };
 
 class SelfAttentionMixer::Steps : public MixerSteps {
@@ -146,8 +146,8 @@ class SelfAttentionMixer::Steps : public MixerSteps {
   Steps(const SelfAttentionMixer& mixer, Workspace::Frame& kept)
       : mixer_(mixer),
         log_(2 * mixer.options_.dim, mixer.reach(), kept),
-        in_log_(runtime::start(mixer.in_conv_, kept)),
-        out_log_(runtime::start(mixer.out_conv_, kept)) {}
+        in_log_(runtime::start(mixer.in_conv_.get(), kept)),
+        out_log_(runtime::start(mixer.out_conv_.get(), kept)) {}
 
   void run(const Ancestry& ancestry, const LayerRows& rows, Workspace& space) override {
     Workspace::Frame frame(space);
@@ -158,7 +158,7 @@ class SelfAttentionMixer::Steps : public MixerSteps {
     const RowOrder order{.ancestry = &ancestry};
     float* const y = frame.take(count * C);
     const float* const qkv =
-        mixer_.projected({mixer_.in_conv_, order, &in_log_}, rows.x, frame, space);
+        mixer_.projected({mixer_.in_conv_.get(), order, &in_log_}, rows.x, frame, space);
     const Places places(most, frame);
     float* const scores = frame.take(H * most);
     for (int64_t t = 0; t < ancestry.steps(); ++t) {
@@ -182,7 +182,7 @@ class SelfAttentionMixer::Steps : public MixerSteps {
             y + (t * N + r) * C);
       }
     }
-    mixer_.finish({mixer_.out_conv_, order, &out_log_}, y, rows, space);
+    mixer_.finish({mixer_.out_conv_.get(), order, &out_log_}, y, rows, space);
   }
 
  private:

@@ -178,19 +178,19 @@ void ShortConv::end_row(const float* x, float* scratch, float* y) const {
     add_residual(channels_, x, y, y);
 }
 
-std::optional<ShortConv> find_short_conv(
+std::unique_ptr<const ShortConv> find_short_conv(
     const LayerShortConv& options,
     int64_t channels,
     const Weights& weights,
     const std::string& name) {
   if (!weights.contains(name + ".weight"))
-    return {};
-  return ShortConv(options, channels, weights, name);
+    return nullptr;
+  return std::make_unique<const ShortConv>(options, channels, weights, name);
 }
 
 const float* ShortConvRun::operator()(
     const float* x, const float* query, Workspace::Frame& frame, Workspace& space) const {
-  if (!conv)
+  if (conv == nullptr)
     return x;
   float* const y = frame.take(order.rows() * conv->channels());
   conv->run(order, log == nullptr ? nullptr : &**log, x, query, y, space);
@@ -202,8 +202,8 @@ void add_residual(int64_t count, const float* x, const float* residual, float* y
     y[i] = x[i] + residual[i];
 }
 
-std::optional<RowLog> start(const std::optional<ShortConv>& conv, Workspace::Frame& kept) {
-  if (!conv)
+std::optional<RowLog> start(const ShortConv* conv, Workspace::Frame& kept) {
+  if (conv == nullptr)
     return {};
   return conv->start(kept);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -103,20 +104,20 @@ class ShortConv {
   std::optional<Linear> predict_;       // Q or P -> H*K
 };
 
-/// The short convolution `name`, where the file has one.
-std::optional<ShortConv> find_short_conv(
+/// The short convolution `name`; null where the file has none.
+std::unique_ptr<const ShortConv> find_short_conv(
     const LayerShortConv& options,
     int64_t channels,
     const Weights& weights,
     const std::string& name);
 
-/// The past of a short convolution that may not exist.
-std::optional<RowLog> start(const std::optional<ShortConv>& conv, Workspace::Frame& kept);
+/// The past of a short convolution that may be null.
+std::optional<RowLog> start(const ShortConv* conv, Workspace::Frame& kept);
 
-/// A short convolution that may not exist over rows in some order, with its past where
-/// these are steps.
+/// A short convolution, or null, over rows in some order, with its past where these are
+/// steps.
 struct ShortConvRun {
-  const std::optional<ShortConv>& conv;
+  const ShortConv* conv;
   RowOrder order;
   std::optional<RowLog>* log = nullptr;
 

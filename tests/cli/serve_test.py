@@ -311,7 +311,7 @@ class Ends(TestCase):
         flags = ["--threads", 1, "--drain-seconds", 0.2, "--max-characters", 10_000_000]
         with Server(*models("de-en"), *flags) as server:
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
-                asked = LONG | {"q": [LONG["q"]] * 20}
+                asked = LONG | {"q": [LONG["q"]] * 100}
                 answers = [pool.submit(server.post, "/translate", **asked) for _ in range(4)]
                 time.sleep(0.5)
                 self.assertFalse(any(one.done() for one in answers))

@@ -99,7 +99,7 @@ HWY_INLINE void silus(Vec<A>* x) {
 }
 
 /// Four whole vectors of a row from c on.
-template <bool kStreaming, class S, class A>
+template <class S, class A>
 HWY_INLINE void end_vectors(const RowEnd<S, A>& row, int64_t c) {
   constexpr int L = kLanes<A>;
   Vec<A> z[4];
@@ -115,7 +115,8 @@ HWY_INLINE void end_vectors(const RowEnd<S, A>& row, int64_t c) {
   for (int v = 0; v < 4; ++v) {
     if (row.residual != nullptr)
       z[v] = hn::Add(z[v], load_wide(row.residual + c + v * L));
-    kStreaming ? store_streaming(z[v], row.y + c + v * L) : store_narrow(z[v], row.y + c + v * L);
+    row.streaming ? store_streaming(z[v], row.y + c + v * L)
+                  : store_narrow(z[v], row.y + c + v * L);
   }
 }
 
@@ -123,10 +124,8 @@ template <class S, class A>
 HWY_INLINE void end_row(const RowEnd<S, A>& row) {
   constexpr int64_t L = kLanes<A>;
   int64_t c = 0;
-  for (; row.streaming && c + 4 * L <= row.width; c += 4 * L)
-    end_vectors<true>(row, c);
   for (; c + 4 * L <= row.width; c += 4 * L)
-    end_vectors<false>(row, c);
+    end_vectors(row, c);
   for (; c < row.width; c += L) {
     const int64_t count = row.width - c;
     auto z = load_some<A>(row.acc + c, count);

@@ -37,7 +37,7 @@ ShortConvImpl::ShortConvImpl(const ShortConvOptions& options, const InitGenerato
         "weight_linear",
         uniform(
             {options.heads * K, options.rank > 0 ? options.rank : options.query_channels},
-            0,
+            options.rank > 0 ? 0.1 * fan_bound(options.rank) : 0,
             generator));
   if (options.bias)
     bias = register_parameter("bias", constant(options.channels, 0, generator));

@@ -36,8 +36,9 @@ struct ShortConvPast {
 
 /// Short convolution of static taps, and of taps that linear maps without bias
 /// predict for every position. Static taps begin U(-1/sqrt(K), 1/sqrt(K)), as
-/// torch's own convolution. The predicting map begins as zero, behind a narrow one that
-/// begins U(-1/sqrt(Q), 1/sqrt(Q)): a model with it begins as one without.
+/// torch's own convolution, and the predicting map as zero: a model with it begins as one
+/// without. Behind a narrow map, which begins U(-1/sqrt(Q), 1/sqrt(Q)), it begins
+/// U(-0.1/sqrt(P), 0.1/sqrt(P)), as of zeros the narrow one would learn nothing.
 class ShortConvImpl : public torch::nn::Module {
  public:
   explicit ShortConvImpl(const ShortConvOptions& options, const InitGenerator& generator = {});
