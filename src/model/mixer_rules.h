@@ -37,6 +37,9 @@ bool takes_short_convs(MixerKind kind);
 /// The short convolutions of a layer of a side, the decoder's when `causal`.
 LayerShortConv layer_short_conv(const StackOptions& stack, int64_t layer, bool causal);
 
+/// The keys with one entry a layer, so that equal short convolutions compare equal.
+ShortConvKeys expanded_short_convs(const StackOptions& stack);
+
 /// UsageError when the short convolutions of a side make no sense.
 void check_short_convs(
     const StackOptions& stack, const std::string& path, const Keyed& dim, const Keyed& ffn_dim);

@@ -83,6 +83,34 @@ LayerShortConv layer_short_conv(const StackOptions& stack, int64_t layer, bool c
   return conv;
 }
 
+ShortConvKeys expanded_short_convs(const StackOptions& stack) {
+  ShortConvKeys all{
+      .place = {},
+      .taps = {},
+      .kernel_size = {},
+      .group_channels = {},
+      .head_channels = {},
+      .rank = {},
+      .activation = {},
+      .residual = LayerFlags(),
+      .bias = LayerFlags()};
+  for (int64_t layer = 0; layer < stack.layers; ++layer) {
+    LayerShortConv conv = entries(stack.short_conv, layer);
+    if (!exists(conv))
+      conv = entries({}, layer);
+    all.place.push_back(conv.place);
+    all.taps.push_back(conv.taps);
+    all.kernel_size.push_back(conv.kernel_size);
+    all.group_channels.push_back(conv.group_channels);
+    all.head_channels.push_back(conv.predicts() ? conv.head_channels : 0);
+    all.rank.push_back(has_narrow_map(conv) ? conv.rank : 0);
+    all.activation.push_back(conv.activation);
+    all.residual.push_back(conv.residual);
+    all.bias.push_back(conv.bias);
+  }
+  return all;
+}
+
 void check_short_convs(
     const StackOptions& stack, const std::string& path, const Keyed& dim, const Keyed& ffn_dim) {
   check_lists(stack, path);

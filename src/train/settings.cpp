@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/options.h"
+#include "model/mixer_rules.h"
 
 namespace seqconv::internal {
 namespace {
@@ -66,8 +67,6 @@ struct EntryALayer {
       for (int64_t layer = 0; layer < layers; ++layer)
         full.push_back(layer_entry(value, layer, typename T::value_type()));
       value = std::move(full);
-    } else if constexpr (requires { value.visit(*this); }) {
-      value.visit(*this);
     }
   }
 };
@@ -83,6 +82,7 @@ StackOptions expanded(const StackOptions& options, const ModelOptions& model) {
   full.max_positions = model.learned_positions(options);
   EntryALayer expand{options.layers};
   full.visit(expand);
+  full.short_conv = expanded_short_convs(options);
   for (int64_t layer = 0; layer < options.layers; ++layer) {
     const auto at = static_cast<size_t>(layer);
     const int64_t width = options.conv_dim_at(layer, model.dim);

@@ -282,6 +282,9 @@ TEST(ModelOptionsErrors, ShortConvolutionsFitTheirLayers) {
       with({"place=[\"qkv\", \"none\"]"}),
       HasSubstr("model.encoder.short_conv.place must have 1 or 7 entries"));
   EXPECT_THAT(
+      with({"place=qkv", "bias=[true, false]"}),
+      HasSubstr("model.encoder.short_conv.bias must have 1 or 7 entries"));
+  EXPECT_THAT(
       message(
           {"encoder.layers=2",
            "encoder.short_conv.place=[\"block\", \"none\"]",

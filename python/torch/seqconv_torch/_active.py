@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextvars import ContextVar, Token
 from typing import Any, Protocol
@@ -45,19 +46,30 @@ class _Open(Protocol):
     ) -> Tensor: ...
 
 
-_open: ContextVar[tuple[_Open, ...]] = ContextVar("seqconv_torch_steps", default=())
+#: Steps with who began them: a child task has a copy of its parent's context.
+_open: ContextVar[tuple[tuple[Any, _Open], ...]] = ContextVar("seqconv_torch_steps", default=())
 
 
-def enter(state: _Open) -> Token[tuple[_Open, ...]]:
+def _owner() -> tuple[int, Any]:
+    """This thread, and its asyncio task or None."""
+    asyncio = sys.modules.get("asyncio")  # without it there is no task
+    try:
+        task = asyncio.current_task() if asyncio is not None else None
+    except RuntimeError:  # no loop runs in this thread
+        task = None
+    return threading.get_ident(), task
+
+
+def enter(state: _Open) -> Token[tuple[tuple[Any, _Open], ...]]:
     """Begins a step in this thread or task; `state` must be in none."""
     global entered, _count
     with _lock:
         _count += 1
         entered = True
-    return _open.set((*_open.get(), state))
+    return _open.set((*_open.get(), (_owner(), state)))
 
 
-def leave(token: Token[tuple[_Open, ...]]) -> None:
+def leave(token: Token[tuple[tuple[Any, _Open], ...]]) -> None:
     global entered, _count
     _open.reset(token)
     with _lock:
@@ -90,7 +102,11 @@ def _advance(
     unwanted: dict[str, Any] | None,
     more: dict[str, Any],
 ) -> Tensor | None:
-    states = _open.get()
+    opened = _open.get()
+    if not opened:
+        return None
+    own = _owner()
+    states = [state for owner, state in opened if owner == own]
     if not states:
         return None
     for name, value in (unwanted or {}).items():

@@ -27,6 +27,7 @@ class _Step:
         self.size = 0
         self.lengths: Tensor | None = None
         self.called: dict[str, None] = {}
+        self.moved = False  # some module's memory is another one now
         self._groups: list[tuple[Tensor, int, int]] | None = None
 
     def begin(self, name: str, x: Tensor, lengths: Tensor | None) -> None:
@@ -39,9 +40,11 @@ class _Step:
             _require(
                 lengths is None
                 or lengths.shape == x.shape[:1]
+                and lengths.dtype in (torch.int64, torch.int32)
                 and bool(((lengths >= 0) & (lengths <= x.shape[1])).all()),
-                f"lengths of {name!r} must be [N] in 0 .. T' with N, T' = {list(x.shape[:2])}, "
-                f"but got {None if lengths is None else lengths.tolist()}",
+                f"lengths of {name!r} must be [N], int64 or int32, in 0 .. T' with N, T' = "
+                f"{list(x.shape[:2])}, but got "
+                + ("none" if lengths is None else f"{lengths.dtype} {lengths.tolist()}"),
             )
             self.size, self.lengths = x.shape[1], lengths
         first = next(iter(self.called), name)
@@ -202,7 +205,9 @@ class ModuleState:
         assert step is not None
         _active.leave(step.token)
         missing = [name for name in self._parts if name not in step.called]
-        self._torn = bool(step.called) and (kind is not None or bool(missing))
+        # A signal may have come in the middle of one.
+        stopped = kind is not None and not issubclass(kind, Exception)
+        self._torn = (step.moved or stopped) and (kind is not None or bool(missing))
         if kind is not None:
             return
         _require(
@@ -238,11 +243,15 @@ class ModuleState:
         step.begin(name, x, lengths)
         part = self._parts[name]
         if isinstance(part, ShortConvState):
-            return module._ring_step(x, part, lengths, **more)
+            y = module._ring_step(x, part, lengths, **more)
+            step.moved = True
+            return y
         groups = step.groups(self._seen[:, 0])
         take: Callable[..., Tensor] = module.step  # type: ignore[assignment]
         if len(groups) == 1 and groups[0][2] == step.size:
-            return take(x, part, groups[0][1], **more)
+            y = take(x, part, groups[0][1], **more)
+            step.moved = True
+            return y
         y = torch.zeros_like(x)
         for rows, position, count in groups:
             if count > 0:
@@ -252,6 +261,8 @@ class ModuleState:
                 new = take(x[rows, :count], own, position, **inputs)
                 y = y.to(new.dtype)
                 y[rows, :count], part[rows] = new, own
+                step.moved = True
+        step.moved = True
         return y
 
     @torch.inference_mode(False)
@@ -261,6 +272,7 @@ class ModuleState:
         has seen. parents: [N'], int64 or int32, rows of the state in any order, also twice or
         not at all; the state has N' rows afterwards. ValueError on anything else."""
         self._check_whole()
+        _require(isinstance(parents, Tensor), f"parents must be a tensor, but got {parents!r}")
         _require(
             parents.dim() == 1 and parents.dtype in (torch.int64, torch.int32),
             f"parents must be [N'], int64 or int32, but got {parents.dtype} "
@@ -282,7 +294,9 @@ class ModuleState:
         came before: that are `rollback` inputs since the furthest position. Nothing is taken
         back then."""
         self._check_whole()
-        if isinstance(counts, int):
+        if not isinstance(counts, Tensor):
+            number = isinstance(counts, int) and not isinstance(counts, bool)
+            _require(number, f"counts must be a number or a tensor, but got {counts!r}")
             counts = torch.full((self.rows,), counts)
         _require(
             list(counts.shape) == [self.rows] and counts.dtype in (torch.int64, torch.int32),
@@ -315,34 +329,55 @@ class ModuleState:
 
     def state_dict(self) -> dict[str, Tensor]:
         """Copies of what is remembered, for load_state_dict of a state of an equal model:
-        `positions` [N, 2] (inputs seen, and the most so far) and for each module
-        `state.` with its name, inputs [N, slots, C] or sums [N, C]."""
+        `positions` [N, 2] (inputs seen, and the most so far), `form` (the rollback, and of each
+        module kernel size and dilation, 0 where it has no ring) and for each module `state.`
+        with its name, inputs [N, slots, C] or sums [N, C]."""
         self._check_whole()
         return {name: of.clone() for name, of in self._tensors().items()}
 
     def _tensors(self) -> dict[str, Tensor]:
         parts = {f"state.{name}": _tensor_of(part) for name, part in self._parts.items()}
-        return {"positions": self._seen, **parts}
+        return {"positions": self._seen, "form": self._form(), **parts}
+
+    def _form(self) -> Tensor:
+        """The numbers that decide the meaning of memory of the same shapes, int64."""
+        form = [self.rollback_limit]
+        for part in self._parts.values():
+            form += (part.kernel_size, part.dilation) if isinstance(part, ShortConvState) else (0, 0)
+        return torch.tensor(form)
 
     @torch.inference_mode(False)
     @torch.no_grad()
     def load_state_dict(self, tensors: dict[str, Tensor]) -> None:
         """Goes on from what state_dict gave, also with other rows or after a torn step.
-        ValueError on other names, shapes or types."""
+        ValueError on other names, shapes or types, of another rollback or other
+        convolutions, and on positions that cannot be."""
         _require(self._step is None, "a state must be in no step, but got one in a step")
         wanted = self._tensors()
         _require(
             tensors.keys() == wanted.keys(),
             f"names must be {sorted(wanted)}, but got {sorted(tensors)}",
         )
-        rows = len(tensors["positions"])
+        form, own = tensors["form"].tolist(), wanted.pop("form").tolist()
+        _require(
+            form == own,
+            f"rollback, kernel sizes and dilations must be {own}, but got {form}",
+        )
+        given = tensors["positions"]
+        rows = given.shape[0] if given.dim() else 0
         for name, of in wanted.items():
             shape, got = [rows, *of.shape[1:]], tensors[name]
             _require(
                 list(got.shape) == shape and got.dtype == of.dtype,
                 f"{name!r} must be {of.dtype} {shape}, but got {got.dtype} {list(got.shape)}",
             )
-        seen = tensors["positions"].to("cpu").clone()
+        seen = given.to("cpu").clone()
+        now, most = seen.unbind(1)
+        _require(
+            bool(((now >= 0) & (now <= most) & (most - now <= self.rollback_limit)).all()),
+            "positions must be inputs seen, at least 0, and the most so far, at most "
+            f"{self.rollback_limit} more, but got {seen.tolist()}",
+        )
         for name, part in self._parts.items():
             new = tensors[f"state.{name}"].to(_tensor_of(part).device).clone()
             if isinstance(part, ShortConvState):

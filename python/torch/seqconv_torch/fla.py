@@ -138,7 +138,7 @@ def causal_conv1d(
         seq_idx=seq_idx,
     ).view(shape)
     if residual is not None and not own_residual:
-        y = y + residual
+        y = (y + residual).to(y.dtype)
     return y, cache_after(initial_state, x, W, cu_seqlens) if output_final_state else None
 
 
@@ -286,7 +286,7 @@ class ShortConvolution(nn.Conv1d, _active.Streaming):
         columns = x.reshape(-1, self.hidden_size)  # [N, D]
         y = causal_conv1d_update(columns, cache, self.weight.squeeze(1), self.bias, self.activation)
         y = y.view(x.shape)
-        y = y if residual is None else y + residual
+        y = y if residual is None else (y + residual).to(y.dtype)
         return y, cache if output_final_state else None
 
     def _stream(self, rows: int, rollback: int, dtype: torch.dtype | None) -> ShortConvState:
@@ -307,7 +307,7 @@ class ShortConvolution(nn.Conv1d, _active.Streaming):
             activation=self.activation,
             residual=residual is x,
         )
-        return y if residual is None or residual is x else y + residual
+        return y if residual is None or residual is x else (y + residual).to(y.dtype)
 
     def extra_repr(self) -> str:
         said: str = super().extra_repr()  # type: ignore[no-untyped-call]

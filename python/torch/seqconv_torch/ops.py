@@ -66,10 +66,14 @@ NORMALIZATIONS = (
 )
 
 
-def _position(position: int | Tensor) -> Tensor:
+def _position(op: str, position: int | Tensor) -> Tensor:
     """One int64 element; a number is that of all rows."""
     if isinstance(position, Tensor):
         return position
+    if isinstance(position, bool) or not isinstance(position, (int, torch.SymInt)):
+        raise ValueError(
+            f"[{op}] position must be a whole number or one int64 element, but got {position!r}"
+        )
     return torch.full((1,), position, dtype=torch.int64)
 
 
@@ -152,7 +156,7 @@ def lightconv_step(
         [N, T', C].
     """
     return _ops.lightconv_step(
-        x, state, _position(position), weight, bias, normalization=normalization,
+        x, state, _position("lightconv_step", position), weight, bias, normalization=normalization,
         renormalize_edges=renormalize_edges,
     )
 
@@ -221,7 +225,7 @@ def dynamicconv_step(
         [N, T', C].
     """
     return _ops.dynamicconv_step(
-        x, state, _position(position), logits, bias, normalization=normalization,
+        x, state, _position("dynamicconv_step", position), logits, bias, normalization=normalization,
         renormalize_edges=renormalize_edges,
     )
 
@@ -300,7 +304,7 @@ def talk_step(
     Returns:
         [N, T', C].
     """
-    return _ops.talk_step(x, state, _position(position), offset_left, max_left=max_left)
+    return _ops.talk_step(x, state, _position("talk_step", position), offset_left, max_left=max_left)
 
 
 def talk_initial_state(
@@ -355,7 +359,7 @@ def cumulative_average_step(x: Tensor, state: Tensor, position: int | Tensor) ->
     Returns:
         [N, T', C] of x's type.
     """
-    return _ops.cumulative_average_step(x, state, _position(position))
+    return _ops.cumulative_average_step(x, state, _position("cumulative_average_step", position))
 
 
 def average_initial_state(

@@ -154,6 +154,23 @@ TEST_F(ShortConvErrors, NameTheStatesOfSteps) {
   EXPECT_TENSOR_ERROR(
       short_conv_step(at::zeros({3, 1, 6}), state, {.weight = weight}),
       "[short_conv_step] the state must have N = 3 rows without state_indices, but got 2");
+  const at::Tensor before = state.ring.clone();
+  for (const auto& [seen, most] :
+       std::vector<std::pair<int64_t, int64_t>>{{-5, 3}, {4, 3}, {0, INT64_MAX}}) {
+    state.positions[1][0] = seen;
+    state.positions[1][1] = most;
+    EXPECT_TENSOR_ERROR(
+        with({.weight = weight}),
+        concat(
+            "[short_conv_step] the state's positions must be inputs seen, at least 0, and the most "
+            "there ever were, at least as many, but got ",
+            seen,
+            " and ",
+            most,
+            " of row 1"));
+  }
+  EXPECT_TRUE(at::equal(state.ring, before));
+  state.positions.zero_();
   EXPECT_TENSOR_ERROR(
       short_conv_last_inputs(state, 6),
       "[short_conv_last_inputs] count must be in 0 .. 5, the slots of the state's ring, but got 6");

@@ -293,6 +293,11 @@ def test_a_number_is_the_position_of_all_rows(compiled):
             assert torch.equal(own, other)
     with pytest.raises(RuntimeError, match="position must not be negative, but got -1"):
         ops.lightconv_step(x, filled.clone(), -1, weight)
+    for name, call in calls.items():
+        for at in (1.5, True, None, "1"):
+            text = rf"\[{name}_step\] position must be a whole number or one int64 element, but got "
+            with pytest.raises(ValueError, match=text + repr(at).replace(".", r"\.")):
+                call(at, filled[:, 0].clone() if "average" in name else filled.clone())
 
 
 def test_vmap_gives_what_a_loop_gives():

@@ -347,18 +347,34 @@ def test_modules_of_a_step_must_have_equal_inputs():
 
 
 @pytest.mark.parametrize("name", ["shortconv", "talk", "average"])
-@pytest.mark.parametrize("lengths", [[1, 5, 0], [1, -1, 0], [1, 1]])
+@pytest.mark.parametrize(
+    "lengths", [[1, 5, 0], [1, -1, 0], [1, 1], [2.9, 3.0, 1.0], [True, False, True]]
+)
 def test_lengths_must_be_those_of_the_inputs(name, lengths):
     state = ModuleState(convs(name)[0], N)
+    lengths = torch.tensor(lengths)
     with torch.no_grad():
         with pytest.raises(ValueError) as error:
-            state(torch.randn(N, 4, C), torch.tensor(lengths))
+            state(torch.randn(N, 4, C), lengths)
         assert str(error.value) == (
-            "[ModuleState] lengths of '' must be [N] in 0 .. T' with N, T' = [3, 4], but got "
-            f"{lengths}"
+            "[ModuleState] lengths of '' must be [N], int64 or int32, in 0 .. T' with N, T' = "
+            f"[3, 4], but got {lengths.dtype} {lengths.tolist()}"
         )
         state(torch.randn(N, 4, C), torch.tensor([4, 0, 1]))
     assert state.positions.tolist() == [4, 0, 1]
+
+
+@pytest.mark.parametrize("name", ["shortconv", "lightconv", "talk", "fla"])
+def test_a_first_module_that_refuses_its_inputs_leaves_the_state(name):
+    model = Stack(*convs(name, "shortconv"))
+    state = ModuleState(model, N)
+    x = torch.randn(N, 2, C)
+    with torch.no_grad():
+        state(x)
+        with pytest.raises((ValueError, RuntimeError)):
+            state(x.double())
+        assert state.position == 2
+        assert_close(state(x), model(torch.cat([x, x], 1))[:, 2:])
 
 
 @pytest.mark.parametrize("shape", [(N - 1, 2, C), (N, 0, C)])
@@ -408,6 +424,12 @@ def test_a_state_is_in_one_step_at_a_time():
     assert state.position == 1
 
 
+def loaded(**tensors):
+    """A state of two rows that may take two inputs back, loaded with some tensors of others."""
+    state = ModuleState(seqconv_torch.ShortConv(C, 4), 2, rollback=2)
+    state.load_state_dict(state.state_dict() | tensors)
+
+
 @pytest.mark.parametrize(
     "make, text",
     [(lambda: ModuleState(nn.Linear(2, 2), 1),
@@ -429,10 +451,28 @@ def test_a_state_is_in_one_step_at_a_time():
      (lambda: ModuleState(Stack(*convs("shortconv")), 2).reorder(torch.tensor([0.0])),
       "parents must be [N'], int64 or int32, but got torch.float32 [1]"),
      (lambda: ModuleState(Stack(*convs("shortconv")), 2).load_state_dict({}),
-      "names must be ['positions', 'state.blocks.0.conv'], but got []"),
+      "names must be ['form', 'positions', 'state.blocks.0.conv'], but got []"),
      (lambda: ModuleState(Stack(*convs("shortconv")), 2).load_state_dict(
          ModuleState(Stack(*convs("fla")), 2, rollback=1).state_dict()),
-      "'state.blocks.0.conv' must be torch.float32 [2, 3, 12], but got torch.float32 [2, 4, 12]")],
+      "rollback, kernel sizes and dilations must be [0, 4, 1], but got [1, 4, 1]"),
+     (lambda: ModuleState(seqconv_torch.ShortConv(C, 4), 2).load_state_dict(
+         ModuleState(seqconv_torch.ShortConv(C, 2, dilation=3), 2).state_dict()),
+      "rollback, kernel sizes and dilations must be [0, 4, 1], but got [0, 2, 3]"),
+     (lambda: loaded(positions=torch.tensor([[-5, 3], [1, 1]])),
+      "positions must be inputs seen, at least 0, and the most so far, at most 2 more, but got "
+      "[[-5, 3], [1, 1]]"),
+     (lambda: loaded(positions=torch.tensor([[5, 5], [2, 5]])),
+      "positions must be inputs seen, at least 0, and the most so far, at most 2 more, but got "
+      "[[5, 5], [2, 5]]"),
+     (lambda: loaded(positions=torch.tensor([[5, 0], [5, 0]])),
+      "positions must be inputs seen, at least 0, and the most so far, at most 2 more, but got "
+      "[[5, 0], [5, 0]]"),
+     (lambda: loaded(positions=torch.tensor(3)),
+      "'positions' must be torch.int64 [0, 2], but got torch.int64 []"),
+     (lambda: ModuleState(Stack(*convs("shortconv")), 2).rollback(1.0),
+      "counts must be a number or a tensor, but got 1.0"),
+     (lambda: ModuleState(Stack(*convs("shortconv")), 2).reorder([0, 0]),
+      "parents must be a tensor, but got [0, 0]")],
 )  # fmt: skip
 def test_wrong_use_is_refused(make, text):
     with pytest.raises(ValueError) as error:
@@ -589,6 +629,30 @@ def test_steps_belong_to_their_thread_and_their_task():
     with torch.no_grad():  # of the thread: tasks would end each other's
         results = asyncio.run(all_of_them())
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(results, wanted))
+
+    async def parent():
+        """Its child has a copy of its context, in one step and in the next."""
+
+        async def child():
+            first = model(xs[1])
+            await asyncio.sleep(0.01)
+            return first, model(xs[1])
+
+        state = ModuleState(model, N)
+        with state:
+            task = asyncio.create_task(child())
+            await asyncio.sleep(0)
+            ys = [model(xs[0][:, :5])]
+        with state:
+            await asyncio.sleep(0.05)
+            thread = await asyncio.to_thread(model, xs[2])
+            ys.append(model(xs[0][:, 5:]))
+        return [torch.cat(ys, 1), *await task, thread]
+
+    with torch.no_grad():
+        results = asyncio.run(parent())
+    for ours, i in zip(results, (0, 1, 1, 2)):
+        assert torch.equal(ours, wanted[i])
 
 
 def test_a_compiled_model_is_made_again_for_steps():
