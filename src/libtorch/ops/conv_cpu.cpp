@@ -221,14 +221,15 @@ void check_rows(const at::Tensor& rows, int64_t count) {
 
 /// Checks the values of the positions of those rows: a ring is read and written where they say.
 void check_seen(const StepRows& rows, int64_t count) {
-  constexpr int64_t kMost = int64_t{1} << 62;
   const auto* const seen = rows.positions.const_data_ptr<int64_t>();
   const auto* const row = const_pointer<int64_t>(rows.rows);
   for (int64_t n = 0; n < count; ++n) {
     const int64_t m = row == nullptr ? n : row[n];
     SEQCONV_CHECK_OP(
         kShortConvStep,
-        m < 0 || (seen[2 * m] >= 0 && seen[2 * m] <= seen[2 * m + 1] && seen[2 * m + 1] < kMost),
+        m < 0 ||
+            (seen[2 * m] >= 0 && seen[2 * m] <= seen[2 * m + 1] &&
+             seen[2 * m + 1] < kEndOfPositions),
         "the state's positions must be inputs seen, at least 0, and the most there ever were, at "
         "least as many, but got {} and {} of row {}",
         seen[2 * m],

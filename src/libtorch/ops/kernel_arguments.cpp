@@ -82,6 +82,7 @@ void write_back(const at::Tensor& dense, at::Tensor& state) {
 int64_t position_value(const char* op, const at::Tensor& position) {
   const int64_t value = *position.const_data_ptr<int64_t>();
   SEQCONV_CHECK_OP(op, value >= 0, "position must not be negative, but got {}", value);
+  SEQCONV_CHECK_OP(op, value < kEndOfPositions, "position must be below 2^62, but got {}", value);
   return value;
 }
 

@@ -56,7 +56,10 @@ at::Tensor mask_bytes(const OptionalTensor& mask);
 /// unless the two are one.
 void write_back(const at::Tensor& dense, at::Tensor& state);
 
-/// The value of a position tensor (one int64 element), at least 0.
+/// Positions are below this, so that sums with numbers of inputs are numbers.
+inline constexpr int64_t kEndOfPositions = int64_t{1} << 62;
+
+/// The value of a position tensor (one int64 element), in 0 .. kEndOfPositions - 1.
 int64_t position_value(const char* op, const at::Tensor& position);
 
 /// Threads and instruction set of the CPU kernels.

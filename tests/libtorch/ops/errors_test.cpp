@@ -196,6 +196,9 @@ TEST_P(ConvErrors, NameTheStateOfAStep) {
   EXPECT_TENSOR_ERROR(
       step(state, at::tensor(int64_t{-1})), prefix + "position must not be negative, but got -1");
   EXPECT_TENSOR_ERROR(
+      step(state, at::tensor(INT64_MAX)),
+      prefix + "position must be below 2^62, but got 9223372036854775807");
+  EXPECT_TENSOR_ERROR(
       step(state, zero.to(at::kMeta)), prefix + "position must be on x's device cpu, but got meta");
   at::Tensor none = at::zeros({2, 2, 6}, at::kDouble);
   EXPECT_TENSOR_ERROR(
