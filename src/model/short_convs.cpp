@@ -25,14 +25,14 @@ LayerShortConv entries(const ShortConvKeys& keys, int64_t layer) {
   return conv;
 }
 
-bool exists(const LayerShortConv& conv) {
-  return conv.place != ShortConvPlace::kNone;
+bool has_any(const LayerShortConv& conv) {
+  return conv.exists();
 }
 bool has_predicted_taps(const LayerShortConv& conv) {
-  return exists(conv) && conv.predicts();
+  return conv.exists() && conv.predicts();
 }
 bool has_narrow_map(const LayerShortConv& conv) {
-  return exists(conv) && conv.taps == ShortConvTaps::kLowRank;
+  return conv.exists() && conv.taps == ShortConvTaps::kLowRank;
 }
 
 /// The layers that a key is for.
@@ -45,7 +45,7 @@ Readers readers_of(const std::string& key) {
     return {has_predicted_taps, "short convolutions with dynamic or low_rank taps"};
   if (key == "rank")
     return {has_narrow_map, "short convolutions with low_rank taps"};
-  return {exists, "short convolutions (a place other than none)"};
+  return {has_any, "short convolutions (a place other than none)"};
 }
 
 /// Entries that say something stand for layers that have it.
@@ -77,7 +77,7 @@ void check_divides(int64_t channels, const Keyed& width, const std::string& key)
 
 LayerShortConv layer_short_conv(const StackOptions& stack, int64_t layer, bool causal) {
   LayerShortConv conv = entries(stack.short_conv, layer);
-  if (conv.place == ShortConvPlace::kNone)
+  if (!conv.exists())
     return {};
   conv.causal = causal;
   return conv;
@@ -96,7 +96,7 @@ ShortConvKeys expanded_short_convs(const StackOptions& stack) {
       .bias = LayerFlags()};
   for (int64_t layer = 0; layer < stack.layers; ++layer) {
     LayerShortConv conv = entries(stack.short_conv, layer);
-    if (!exists(conv))
+    if (!conv.exists())
       conv = entries({}, layer);
     all.place.push_back(conv.place);
     all.taps.push_back(conv.taps);
@@ -116,7 +116,7 @@ void check_short_convs(
   check_lists(stack, path);
   for (int64_t layer = 0; layer < stack.layers; ++layer) {
     const LayerShortConv conv = entries(stack.short_conv, layer);
-    if (conv.place == ShortConvPlace::kNone)
+    if (!conv.exists())
       continue;
     const auto key = [&](const char* name) {
       return concat(path, ".short_conv.", name, " (layer ", layer, ")");

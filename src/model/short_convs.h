@@ -83,6 +83,7 @@ struct LayerShortConv {
   kernels::ConvActivation activation = kernels::ConvActivation::kNone;
   bool residual = true;
 
+  bool exists() const { return place != ShortConvPlace::kNone; }
   bool behind_qkv() const { return place == ShortConvPlace::kQkv || behind_linear(); }
   bool behind_linear() const { return place == ShortConvPlace::kLinear; }
   bool before_blocks() const { return place == ShortConvPlace::kBlock; }
@@ -93,7 +94,7 @@ struct LayerShortConv {
   int64_t heads(int64_t channels) const { return predicts() ? channels / head_channels : 0; }
   int64_t padding_left() const { return causal ? kernel_size - 1 : kernel_size / 2; }
   /// Steps that a decoder's looks back.
-  int64_t reach() const { return place == ShortConvPlace::kNone ? 0 : kernel_size - 1; }
+  int64_t reach() const { return exists() ? kernel_size - 1 : 0; }
 };
 
 }  // namespace seqconv::internal

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/decoding.h"
-
 namespace seqconv::internal::runtime {
 namespace {
 
@@ -15,12 +13,10 @@ const float* activated(
     const float* x,
     Workspace::Frame& frame) {
   float* const y = frame.take(rows * width);
-  for (int64_t i = 0; i < rows * width; i += width) {
-    if (activation == kernels::Activation::kSwish)
-      kernels::sigmoid_row(x + i, width, y + i);
-    for (int64_t c = i; c < i + width; ++c)
-      y[c] = activation == kernels::Activation::kSwish ? x[c] * y[c] : std::max(x[c], 0.0F);
-  }
+  if (activation == kernels::Activation::kSwish)
+    silu(rows * width, x, y);
+  else
+    std::transform(x, x + rows * width, y, [](float z) { return std::max(z, 0.0F); });
   return y;
 }
 

@@ -19,13 +19,11 @@ struct FeedForwardSteps {
 /// convolutions behind its linear maps, one behind each.
 class FeedForward {
  public:
-  FeedForward(const Weights& weights, const std::string& name, kernels::Activation activation)
-      : FeedForward(weights, name, activation, {}) {}
   FeedForward(
       const Weights& weights,
       const std::string& name,
       kernels::Activation activation,
-      const LayerShortConv& conv)
+      const LayerShortConv& conv = {})
       : fc1_(weights.linear(name + "fc1")),
         fc2_(weights.linear(name + "fc2")),
         activation_(activation),

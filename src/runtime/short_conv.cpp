@@ -117,24 +117,24 @@ void ShortConv::run_steps(
   Workspace::Frame frame(space);
   const int64_t C = channels_, K = options_.kernel_size, Q = query_channels();
   const int64_t rows = ancestry.steps() * ancestry.rows(), most = rows_at_a_time();
-  float* const sum = frame.take(predict_ ? K * C : 0);
-  float* const scratch = frame.take(C);
+  float* const made = frame.take(predict_ ? K * C : 0);
+  float* const sums = frame.take(C);
   const float** const seen = frame.take<const float*>(K);
   float* const taps = frame.take(predict_ ? std::min(most, rows) * heads_ * K : 0);
   for_step_rows(ancestry, log, x, C, [&](int64_t step, int64_t row, int64_t number) {
     if (predict_ && number % most == 0)
       predict(std::min(most, rows - number), query + number * Q, taps, space);
     if (predict_)
-      add_taps(taps + number % most * heads_ * K, sum);
+      add_taps(taps + number % most * heads_ * K, made);
     const int64_t count = Ancestry::seen(step, K - 1);
     ancestry.find(log, step, row, count, seen);
     kernels::weighted_channels(
         {.channels = C,
-         .taps = (predict_ ? sum : taps_by_channel_.data()) + (K - count) * C,
+         .taps = (predict_ ? made : taps_by_channel_.data()) + (K - count) * C,
          .bias = bias()},
         {seen, count},
-        y + number * C);
-    end_row(x + number * C, scratch, y + number * C);
+        sums);
+    end_row(sums, x + number * C, y + number * C);
   });
 }
 
@@ -168,12 +168,11 @@ void ShortConv::add_taps(const float* predicted, float* taps) const {
   }
 }
 
-void ShortConv::end_row(const float* x, float* scratch, float* y) const {
-  if (options_.activation == kernels::ConvActivation::kSilu) {
-    kernels::sigmoid_row(y, channels_, scratch);
-    for (int64_t c = 0; c < channels_; ++c)
-      y[c] *= scratch[c];
-  }
+void ShortConv::end_row(const float* sums, const float* x, float* y) const {
+  if (options_.activation == kernels::ConvActivation::kSilu)
+    silu(channels_, sums, y);
+  else
+    std::copy_n(sums, channels_, y);
   if (options_.residual)
     add_residual(channels_, x, y, y);
 }
@@ -195,6 +194,12 @@ const float* ShortConvRun::operator()(
   float* const y = frame.take(order.rows() * conv->channels());
   conv->run(order, log == nullptr ? nullptr : &**log, x, query, y, space);
   return y;
+}
+
+void silu(int64_t count, const float* x, float* y) {
+  kernels::sigmoid_row(x, count, y);
+  for (int64_t i = 0; i < count; ++i)
+    y[i] *= x[i];
 }
 
 void add_residual(int64_t count, const float* x, const float* residual, float* y) {

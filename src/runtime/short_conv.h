@@ -89,8 +89,8 @@ class ShortConv {
   int64_t query_channels() const;
   /// Adds predicted taps [H, K] to the static ones -> taps [K, C].
   void add_taps(const float* predicted, float* taps) const;
-  /// Does what comes behind the sums: y [C] of input x [C].
-  void end_row(const float* x, float* scratch, float* y) const;
+  /// Does what comes behind the sums [C]: y [C] of input x [C].
+  void end_row(const float* sums, const float* x, float* y) const;
   const float* bias() const { return bias_.empty() ? nullptr : bias_.data(); }
 
   LayerShortConv options_;
@@ -126,6 +126,8 @@ struct ShortConvRun {
       const float* x, const float* query, Workspace::Frame& frame, Workspace& space) const;
 };
 
+/// y = x * sigmoid(x), of `count` numbers; y is not x.
+void silu(int64_t count, const float* x, float* y);
 /// y = x + residual, of `count` numbers. Any may be y.
 void add_residual(int64_t count, const float* x, const float* residual, float* y);
 

@@ -7,6 +7,7 @@
 #include "kernels/cuda/short_conv/run.h"
 #include "kernels/cuda_support.h"
 #include "kernels/plain_short_conv.h"
+#include "support/draws.h"
 #include "support/rounds.h"
 
 /// A short convolution by the device's kernels on the host, beside loops of doubles.
@@ -169,18 +170,9 @@ ShortResult<S> run_on_host(const ShortCase& c, bool backwards = false) {
 }
 
 /// Draws cases: every option with every other one.
-class ShortCases {
+class ShortCases : public internal::testing::Draws {
  public:
-  explicit ShortCases(uint32_t seed) : random_(seed) {}
-
-  int64_t number(int64_t first, int64_t last) {
-    return first + static_cast<int64_t>(random_() % static_cast<uint32_t>(last - first + 1));
-  }
-  bool coin() { return number(0, 1) == 1; }
-  template <class T>
-  T one_of(const std::vector<T>& values) {
-    return values[static_cast<size_t>(number(0, static_cast<int64_t>(values.size()) - 1))];
-  }
+  using Draws::Draws;
 
   ShortCase draw() {
     ShortCase c;
@@ -275,8 +267,6 @@ class ShortCases {
     p.shape.batch = static_cast<int64_t>(p.lengths.size());
     p.shape.steps = c.rows();
   }
-
-  std::mt19937 random_;
 };
 
 }  // namespace seqconv::internal::kernels::cuda::testing

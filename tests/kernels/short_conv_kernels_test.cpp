@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/plain_short_conv.h"
+#include "support/draws.h"
 
 /// Convolutions with all that short_conv has against loops of doubles, and their
 /// steps against the whole.
@@ -11,12 +12,9 @@ using testing::bound;
 using testing::PlainShortConv;
 using testing::relative_error;
 
-class ShortConvKernels : public ::testing::TestWithParam<Isa> {
+class ShortConvKernels : public ::testing::TestWithParam<Isa>, protected internal::testing::Draws {
  protected:
-  int64_t number(int64_t first, int64_t last) {
-    return first + static_cast<int64_t>(random_() % static_cast<uint32_t>(last - first + 1));
-  }
-  bool coin() { return number(0, 1) == 1; }
+  ShortConvKernels() : Draws(1) {}
 
   PlainShortConv drawn() {
     constexpr int64_t kWidths[] = {1, 2, 3, 4, 8, 16, 20, 64};
@@ -51,8 +49,6 @@ class ShortConvKernels : public ::testing::TestWithParam<Isa> {
     c.run();
     return c;
   }
-
-  std::mt19937 random_{1};
 };
 
 INSTANTIATE_TEST_SUITE_P(

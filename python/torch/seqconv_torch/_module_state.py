@@ -244,14 +244,19 @@ class ModuleState:
         part = self._parts[name]
         if isinstance(part, ShortConvState):
             y = module._ring_step(x, part, lengths, **more)
-            step.moved = True
-            return y
+        else:
+            y = self._take(step, module, x, part, more)
+        step.moved = True
+        return y
+
+    def _take(
+        self, step: _Step, module: _active.Streaming, x: Tensor, part: Tensor, more: dict[str, Any]
+    ) -> Tensor:
+        """Steps a module that takes one position and count for all rows."""
         groups = step.groups(self._seen[:, 0])
         take: Callable[..., Tensor] = module.step  # type: ignore[assignment]
         if len(groups) == 1 and groups[0][2] == step.size:
-            y = take(x, part, groups[0][1], **more)
-            step.moved = True
-            return y
+            return take(x, part, groups[0][1], **more)
         y = torch.zeros_like(x)
         for rows, position, count in groups:
             if count > 0:
@@ -261,8 +266,7 @@ class ModuleState:
                 new = take(x[rows, :count], own, position, **inputs)
                 y = y.to(new.dtype)
                 y[rows, :count], part[rows] = new, own
-                step.moved = True
-        step.moved = True
+                step.moved = True  # others of this module may refuse theirs
         return y
 
     @torch.inference_mode(False)

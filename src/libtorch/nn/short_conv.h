@@ -63,7 +63,7 @@ class ShortConvImpl : public torch::nn::Module {
 };
 TORCH_MODULE(ShortConv);
 
-/// Those of a short convolution that may not exist: x itself then, and no past.
+/// Applies a short convolution that may not exist, which gives x itself and has no past.
 at::Tensor convolve(
     const ShortConv& conv,
     const at::Tensor& x,

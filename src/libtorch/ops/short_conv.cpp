@@ -242,26 +242,31 @@ ShortConvOptions options_of(
       .seq_idx = args.seq_idx};
 }
 
-at::Tensor short_conv(const at::Tensor& x, const ShortConvOptions& options) {
+ShortConvArguments arguments_of(const at::Tensor& x, const ShortConvOptions& options) {
   std::optional<c10::SymInt> left;
   if (options.padding_left)
     left = *options.padding_left;
-  return ShortConvDispatch::forward(
-      {.x = x,
-       .weight = options.weight,
-       .dynamic = options.dynamic,
-       .bias = options.bias,
-       .initial_state = options.initial_state,
-       .dilation = options.dilation,
-       .padding_left = left,
-       .activation = enum_name(options.activation),
-       .residual = options.residual,
-       .normalization = enum_name(options.normalization),
-       .renormalize_edges = options.renormalize_edges,
-       .drop = options.drop,
-       .lengths = options.lengths,
-       .cu_seqlens = options.cu_seqlens,
-       .seq_idx = options.seq_idx});
+  return {
+      .op = kShortConv,
+      .x = x,
+      .weight = options.weight,
+      .dynamic = options.dynamic,
+      .bias = options.bias,
+      .initial_state = options.initial_state,
+      .dilation = options.dilation,
+      .padding_left = left,
+      .activation = enum_name(options.activation),
+      .residual = options.residual,
+      .normalization = enum_name(options.normalization),
+      .renormalize_edges = options.renormalize_edges,
+      .drop = options.drop,
+      .lengths = options.lengths,
+      .cu_seqlens = options.cu_seqlens,
+      .seq_idx = options.seq_idx};
+}
+
+at::Tensor short_conv(const at::Tensor& x, const ShortConvOptions& options) {
+  return ShortConvDispatch::forward(arguments_of(x, options));
 }
 
 at::Tensor short_conv_final_state(

@@ -70,6 +70,9 @@ struct ShortConvStepArguments {
   }
 };
 
+/// The options of the function as arguments; x and they outlive them.
+ShortConvArguments arguments_of(const at::Tensor& x, const ShortConvOptions& options);
+
 /// These arguments, with other tensors to be differentiated, as options of the functions.
 ShortConvOptions options_of(
     const ShortConvArguments& args,

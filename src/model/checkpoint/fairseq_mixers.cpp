@@ -72,7 +72,7 @@ std::string why_not_theirs(const MixerOptions& mixer) {
     return "its convolution has a bias";
   if (mixer.renormalize_edges)
     return "its edges are renormalised";
-  if (mixer.short_conv.place != ShortConvPlace::kNone)
+  if (mixer.short_conv.exists())
     return "it has short convolutions";
   if (mixer.query != QuerySource::kConvInput)
     return "its kernels are predicted from the block's input";

@@ -3,10 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <ostream>
-#include <random>
 #include <vector>
 
 #include "seqconv/ops/short_conv.h"
+#include "support/draws.h"
 
 /// Cases of short_conv that are drawn: every option with every other one.
 namespace seqconv::ops {
@@ -69,18 +69,9 @@ inline std::ostream& operator<<(std::ostream& out, const ShortConvCase& c) {
 }
 
 /// Draws cases.
-class ShortConvCases {
+class ShortConvCases : public internal::testing::Draws {
  public:
-  explicit ShortConvCases(uint32_t seed) : random_(seed) {}
-
-  int64_t number(int64_t first, int64_t last) {
-    return first + static_cast<int64_t>(random_() % static_cast<uint32_t>(last - first + 1));
-  }
-  bool coin() { return number(0, 1) == 1; }
-  template <class T>
-  T one_of(const std::vector<T>& values) {
-    return values[static_cast<size_t>(number(0, static_cast<int64_t>(values.size()) - 1))];
-  }
+  using Draws::Draws;
 
   ShortConvCase draw() {
     ShortConvCase c;
@@ -140,8 +131,6 @@ class ShortConvCases {
       c.options.seq_idx = numbers.to(coin() ? at::kInt : at::kLong);
     }
   }
-
-  std::mt19937 random_;
 };
 
 }  // namespace seqconv::ops

@@ -96,27 +96,7 @@ struct DeviceCase {
     options.seq_idx = device::there(options.seq_idx);
   }
 
-  ShortConvArguments arguments() const {
-    std::optional<c10::SymInt> left;
-    if (options.padding_left)
-      left = *options.padding_left;
-    return {
-        .op = kShortConv,
-        .x = in[0],
-        .weight = options.weight,
-        .dynamic = options.dynamic,
-        .bias = options.bias,
-        .initial_state = options.initial_state,
-        .dilation = options.dilation,
-        .padding_left = left,
-        .activation = enum_name(options.activation),
-        .residual = options.residual,
-        .normalization = enum_name(options.normalization),
-        .drop = options.drop,
-        .lengths = options.lengths,
-        .cu_seqlens = options.cu_seqlens,
-        .seq_idx = options.seq_idx};
-  }
+  ShortConvArguments arguments() const { return arguments_of(in[0], options); }
   ShortConvStepArguments step_arguments(
       const at::Tensor& x, const OptionalTensor& dynamic, const OptionalTensor& rows) const {
     return {
